@@ -30,7 +30,9 @@ class FilterWanted(Strict):
     query = Text(
         min_length=1,
         max_length=LONGEST_QUERY,
-        help_text="The query string of the page's address; what is no filter is left out.",
+        help_text="The query string of the page's address; what is no filter is left out. Of messages, `match` (of the "
+        "body) and `header` are conditions joined by `&&`, which all must hold, and by `||`, of which one must; `&&` "
+        "binds more tightly, and parentheses group in a filter with `||`. What cannot be read is refused.",
     )
     shared = Switch(
         required=False,
@@ -74,7 +76,14 @@ class FiltersView(ApiView):
             also={200: "The name was there; it holds these filters now."},
             refusals=("quota_exceeded",),
             description="To share them needs the scope `manage`.",
-            examples={"refused": {"page": "messages", "name": "refused", "query": "match=.status = refused"}},
+            examples={
+                "refused": {"page": "messages", "name": "refused", "query": "match=.status = refused"},
+                "open": {
+                    "page": "messages",
+                    "name": "open",
+                    "query": "match=(.status = new || .status = late) %26%26 .total > 99.5",
+                },
+            },
         ),
     }
 

@@ -1,11 +1,14 @@
 """Filters under a name: kept for oneself or for the workspace, and let go of."""
 
+from collections.abc import Callable, Sequence
 from urllib.parse import parse_qsl, urlencode
 
 from django.db import transaction
 
 from streams.access import Caller
 from streams.errors import Refusal
+from streams.filters.bodies import body_test
+from streams.filters.headers import header_test
 from streams.models import FILTER_PAGES, SavedFilter
 from streams.services.events import event_record
 from streams.services.streams import workspace_held
@@ -16,6 +19,11 @@ LONGEST_QUERY = 2000
 
 MOST_FILTERS = 50
 """Filters that a page has of the workspace, and of each person."""
+
+_READ: dict[str, dict[str, Callable[[str], object]]] = {
+    "messages": {"header": header_test, "match": body_test},
+}
+"""Of a page, the filters that are conditions, and what reads them."""
 
 
 def filters_in(page: str, query: str) -> list[tuple[str, str]]:
@@ -49,8 +57,8 @@ def filter_save(
 
     Raises:
         Refusal: ``forbidden`` for a token that is narrowed to streams, or shared without the scope ``manage``;
-            ``validation_error`` for a name that cannot be shown, without a filter, and for a token's own;
-            ``quota_exceeded`` beyond ``MOST_FILTERS``.
+            ``validation_error`` for a name that cannot be shown, without a filter, for conditions that cannot be read,
+            and for a token's own; ``quota_exceeded`` beyond ``MOST_FILTERS``.
     """
     caller.demand("manage" if shared else "read")
     caller.demand_every_stream()
@@ -65,13 +73,15 @@ def filter_save(
         raise Refusal(
             "validation_error", "A token cannot have private filters; share them.", fields=["shared"]
         )
-    held = urlencode(filters_in(page, query))
+    filters = filters_in(page, query)
+    held = urlencode(filters)
     if not held:
         raise Refusal("validation_error", "There is no filter to save.", fields=["query"])
     if len(held) > LONGEST_QUERY:
         raise Refusal(
             "validation_error", f"Expected filters of at most {LONGEST_QUERY} characters.", fields=["query"]
         )
+    _demand_readable(page, filters)
     owner = "" if shared else caller.actor.name
     with transaction.atomic():
         workspace_held(caller.workspace)  # who counts together must not exceed together
@@ -100,6 +110,17 @@ def filter_save(
                 summary=f"Filter {name} was saved.",
             )
     return saved, is_new
+
+
+def _demand_readable(page: str, filters: Sequence[tuple[str, str]]) -> None:
+    """Refuse conditions that the page would refuse, as it does: in the language of who asks."""
+    readers = _READ.get(page, {})
+    for name, text in filters:
+        if name in readers and text.strip():
+            try:
+                readers[name](text.strip())
+            except ValueError as error:
+                raise Refusal("validation_error", str(error), fields=["query"]) from None
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ from django.test import Client
 from streams import store
 from streams.log.append import append
 from streams.log.entries import NewMessage
-from streams.models import Stream
+from streams.models import SavedFilter, Stream
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.test_exports import content
 
@@ -109,7 +109,25 @@ def test_alternatives_are_kept_under_a_name_and_put_on_again_as_they_were_writte
     assert {row.message.offset for row in page.context["window"].rows} == {3, 4}
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"match": ".a = 1 ||"}, "Enter a condition on both sides of ||"),
+        ({"header": "(c || other"}, "A ( is not closed"),
+    ],
+)
+def test_what_is_refused_is_not_kept_under_a_name(
+    viewer: Client, orders: Stream, given: dict[str, str], says: str
+) -> None:
+    sent = {"page": "messages", "name": "either", "query": urlencode(given), "next": "/streams/orders/"}
+    assert says in unescape(viewer.post("/filters/save/", sent, follow=True).content.decode())
+    assert not SavedFilter.objects.exists()
+
+
 def test_a_refusal_is_said_in_the_language_of_the_page(viewer: Client, orders: Stream) -> None:
     german = {"Accept-Language": "de"}
     page = viewer.get("/streams/orders/", {"match": "(.a = 1 || .b = 1"}, headers=german)
     assert "Eine ( ist nicht geschlossen" in unescape(page.content.decode())
+    sent = {"page": "messages", "name": "x", "query": "match=%7C%7C", "next": "/streams/orders/"}
+    told = viewer.post("/filters/save/", sent, headers=german, follow=True)
+    assert "Auf beiden Seiten von || eine Bedingung angeben" in unescape(told.content.decode())

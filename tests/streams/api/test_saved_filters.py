@@ -1,8 +1,10 @@
 """Filters under a name: shared with the workspace over the API, bounded, and nobody else's."""
 
+from urllib.parse import urlencode
+
 import pytest
 
-from streams.models import Event
+from streams.models import Event, SavedFilter
 from streams.services import saved_filters
 from tests.streams.api.conftest import Api, caller, code, fields
 
@@ -58,6 +60,65 @@ def test_what_cannot_be_kept_is_refused_by_its_field(
     assert code(refused) == "validation_error"
     assert fields(refused) == [field]
     assert owner.get("filters/").json() == []
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        {"match": "(.status = new || .status = late) && .total > 99.5"},
+        {"header": "trace = 4bf9 || region = eu && trace !~ 5"},
+        {"match": "f(x)", "header": '"two words" = "a || b" || trace'},
+        {"match": "x" * 500},
+        {"match": " ", "key": "orders.*"},
+    ],
+    ids=["grouped", "ungrouped", "text", "longest", "blank"],
+)
+def test_conditions_are_kept_as_they_were_written(owner: Api, conditions: dict[str, str]) -> None:
+    query = urlencode(sorted(conditions.items(), key=lambda each: ("key", "header", "match").index(each[0])))
+    kept = owner.post("filters/", {**REFUSED, "query": query})
+    assert (kept.status_code, kept.json()["query"]) == (201, query)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "says"),
+    [
+        ({"match": ".status = new ||"}, "Enter a condition on both sides of ||; text that contains ||"),
+        ({"match": ".status = new && && .n"}, "Enter a condition on both sides of &&; text that contains &&"),
+        ({"match": ".status = new or late"}, "“or” is no operator: alternatives are joined by ||"),
+        ({"match": "(.a || .b"}, "A ( is not closed; text that contains a parenthesis is written in quotes"),
+        ({"match": "f(x) || .b"}, "Join conditions and parentheses by && or ||"),
+        ({"match": "a || .n >> 5"}, "“>>” is no comparison; use one of = != < <= > >= ~ !~."),
+        ({"match": "||".join(["a"] * 51)}, "A filter with || has at most 50 conditions."),
+        ({"match": "(" * 9 + "a||b" + ")" * 9}, "Parentheses may be nested at most 8 deep."),
+        ({"match": "x" * 501}, "A filter has at most 500 characters."),
+        ({"header": "trace || two words"}, "Enter the name of a header, or a name and a value"),
+        ({"header": "trace)||x", "match": "a"}, "A ) closes no ("),
+        ({"header": "trace", "match": "a || ()"}, "Enter a condition between ( and )"),
+    ],
+)
+def test_conditions_that_cannot_be_read_are_refused_and_nothing_is_kept(
+    owner: Api, conditions: dict[str, str], says: str
+) -> None:
+    before = owner.post("filters/", REFUSED).json()
+    refused = owner.post("filters/", {**REFUSED, "query": urlencode(conditions)})
+    assert (refused.status_code, code(refused), fields(refused)) == (400, "validation_error", ["query"])
+    assert refused.json()["error"]["message"].startswith(says)
+    assert owner.get("filters/").json() == [before]
+    assert Event.objects.filter(workspace=owner.workspace, kind="filter.saved").count() == 1
+
+
+def test_only_what_the_page_reads_as_conditions_is_held_to_them(owner: Api) -> None:
+    other = {"page": "streams", "name": "odd", "query": urlencode({"name": "a || (b"})}
+    assert owner.post("filters/", other).status_code == 201
+
+
+def test_what_was_kept_before_it_was_read_stays_as_it_is(owner: Api) -> None:
+    SavedFilter.objects.create(
+        workspace=owner.workspace, page="messages", name="old", query="match=%7C%7C", saved_by="somebody"
+    )
+    (kept,) = owner.get("filters/").json()
+    assert kept["query"] == "match=%7C%7C"
+    assert owner.delete(f"filters/{kept['id']}").status_code == 204
 
 
 def test_there_are_so_many_filters_of_a_page_and_no_more(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
