@@ -83,8 +83,6 @@ def ends(
             found[stream.stream_id] = yield from _offset_at(stream, options.ending_ms, at[stream.stream_id])
         return found
     asked = options.ending or LATEST
-    if asked == EARLIEST:
-        raise OptionError("Option endingOffsets='earliest': expected latest or a JSON object of offsets.")
     _check_named(asked, streams, option="endingOffsets")
     for stream in streams:
         end = at[stream.stream_id].last_offset(archive=options.archive) + 1

@@ -135,6 +135,48 @@ def parse(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None)
     )
 
 
+def demand_batch(options: Options) -> None:
+    """Refuse a start at the end, and an end at the start, as Spark's Kafka source does: such a batch has no rows,
+    whatever the streams hold. Beside a time, which goes before the offsets, these say nothing.
+
+    Raises:
+        OptionError: naming the option, its value and what is allowed.
+    """
+    if options.starting_ms is None:
+        _demand_other(
+            options.starting,
+            word=LATEST,
+            mark=MAP_LATEST,
+            name="startingOffsets",
+            expected="earliest or a JSON object of stream names and first offsets (from 1, or -2 for earliest)",
+            why="A batch that starts at the latest has no rows; only a streaming query starts there.",
+        )
+    if options.ending_ms is None:
+        _demand_other(
+            options.ending,
+            word=EARLIEST,
+            mark=MAP_EARLIEST,
+            name="endingOffsets",
+            expected="latest or a JSON object of stream names and first offsets not to read (from 1, or -1 for latest)",
+            why="A batch that ends at the earliest has no rows.",
+        )
+
+
+def _demand_other(asked: Offsets | None, *, word: str, mark: int, name: str, expected: str, why: str) -> None:
+    """Refuse one place, as a word for all streams or as its number in a map."""
+    if asked is None:
+        return
+    if isinstance(asked, str):
+        if asked == word:
+            raise OptionError(f"Option {name}={word!r}: expected {expected}. {why}")
+        return
+    for stream, offset in asked.items():
+        if offset == mark:
+            raise OptionError(
+                f"Option {name}: {mark} ({word}) is given for {stream!r}; expected {expected}. {why}"
+            )
+
+
 def parse_target(given: Mapping[str, str], *, environ: Mapping[str, str] | None = None) -> Target:
     """Check the options that a writer was given; beside its own it may have those that are Spark's.
 

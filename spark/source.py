@@ -19,8 +19,8 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from spark import schemas, versions
-from spark.options import OptionError, parse
+from spark import reading, schemas, versions
+from spark.options import OptionError, demand_batch, parse
 from spark.readers import OkmqReader, OkmqStreamReader, PushedReader, UntoldStreamReader, columns
 from spark.writing import OkmqStreamRowWriter, OkmqStreamWriter, OkmqWriter
 
@@ -60,21 +60,21 @@ class OkmqDataSource(DataSource):
     ``memoryUrl``
         the server of the streams in memory; default is the variable ``OKMQ_MEMORY_REDIS_URL``.
     ``startingOffsets``
-        ``earliest`` (default of batch), ``latest`` (default of streaming), or a JSON object of stream names and
-        first offsets, ``{"orders": 42}``, -2 for earliest, -1 for latest; a stream that it does not name starts
-        at the earliest. A streaming query that continues from a checkpoint ignores it.
+        ``earliest`` (default of batch), ``latest`` (default of streaming, and refused of a batch), or a JSON object of
+        stream names and first offsets, ``{"orders": 42}``, -2 for earliest, -1 (streaming only) for latest; a stream
+        that it does not name starts at the earliest. A streaming query that continues from a checkpoint ignores it.
     ``endingOffsets``
         batch only: ``latest`` (default), or a JSON object of stream names and the first offset **not** to read
-        (as in Spark's Kafka source); a stream that it does not name ends at the latest.
+        (as in Spark's Kafka source), -1 for latest; a stream that it does not name ends at the latest.
     ``startingTimestamp``, ``endingTimestamp``
-        RFC 3339 or unix ms, instead of the offsets above, for all streams: the first message at or after it is the
-        first to read, or (batch only) the first not to read.
+        RFC 3339 or unix ms, for all streams: the first message at or after it is the first to read, or (batch only) the
+        first not to read. Each goes before the offsets above.
     ``startingOffsetsByTimestampStrategy``
         where a stream has nothing as new as ``startingTimestamp``: ``error`` (default), or ``latest`` to begin at
         its end.
     ``maxOffsetsPerTrigger``
         streaming only, from PySpark 4.2 on: most offsets in one micro-batch, shared by the streams in proportion to
-        what waits.
+        what waits. A batch ignores it, with a warning in Spark's log.
     ``rowsPerPartition``, ``minPartitions``
         most offsets in one task (default 50000) and fewest tasks (default 1).
     ``failOnDataLoss``
@@ -115,6 +115,11 @@ class OkmqDataSource(DataSource):
 
     def reader(self, schema: StructType) -> OkmqReader:
         options = parse(self.options)
+        demand_batch(options)
+        if options.max_offsets is not None:
+            reading.warnings.warning(
+                "Option maxOffsetsPerTrigger is for streaming queries; a batch ignores it."
+            )
         if options.push_filters and not versions.PUSHES_FILTERS:
             raise OptionError("Option pushFilters needs PySpark 4.1 or later.")
         kind = PushedReader if options.push_filters else OkmqReader

@@ -1,7 +1,11 @@
 """The source's options: what is taken, what is refused, in words that help."""
 
+import json
+import logging
+
 import pytest
 
+from spark import schemas
 from spark.options import KNOWN, OptionError, parse
 from spark.source import OkmqDataSource
 
@@ -77,8 +81,12 @@ def test_without_any_url_the_error_names_both_places() -> None:
         ("maxOffsetsPerTrigger", "0"),
         ("maxOffsetsPerTrigger", "-1"),
         ("minPartitions", "many"),
+        ("minPartitions", "0"),
+        ("minPartitions", "-2"),
         ("rowsPerPartition", "1.5"),
         ("failOnDataLoss", "maybe"),
+        ("failOnDataLoss", "0"),
+        ("failOnDataLoss", ""),
         ("view", "all"),
         ("startingTimestamp", "yesterday"),
         ("startingTimestamp", "2026-01-01"),
@@ -92,9 +100,57 @@ def test_a_refusal_names_the_option_and_the_value(name: str, value: str) -> None
         parse({**GOOD, name: value})
 
 
-def test_an_unknown_option_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(OptionError, match=r"'ofset'.*startingOffsets"):
-        parse({**GOOD, "ofset": "4"})
+@pytest.mark.parametrize("name", ["ofset", "startingoffset", "subscribe"])
+def test_an_unknown_option_is_refused_with_those_that_are_known(name: str) -> None:
+    with pytest.raises(OptionError, match=rf"'{name}'.*startingOffsets"):
+        parse({**GOOD, name: "4"})
+
+
+BATCH = {
+    '{"startingOffsets": "LATEST"}': r"startingOffsets='latest': expected earliest or a JSON object",
+    '{"startingOffsets": {"a": 5, "b": -1}}': r"startingOffsets: -1 \(latest\) is given for 'b'; expected earliest",
+    '{"endingOffsets": "earliest"}': r"endingOffsets='earliest': expected latest or a JSON object",
+    '{"endingOffsets": {"a": -2, "b": 7}}': r"endingOffsets: -2 \(earliest\) is given for 'a'; expected latest",
+    '{"startingOffsets": "latest", "endingTimestamp": "1"}': "startingOffsets='latest'",
+    '{"endingOffsets": "earliest", "startingTimestamp": "1"}': "endingOffsets='earliest'",
+}
+
+
+def source(options: str) -> OkmqDataSource:
+    """The source with these options; maps are given as Spark has them, as text."""
+    found = json.loads(options).items()
+    given = {name: value if isinstance(value, str) else json.dumps(value) for name, value in found}
+    return OkmqDataSource({**GOOD, **given})
+
+
+@pytest.mark.parametrize("options", BATCH)
+def test_a_batch_that_could_have_no_rows_is_refused(options: str) -> None:
+    with pytest.raises(OptionError, match=BATCH[options]):
+        source(options).reader(schemas.MESSAGES)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        '{"startingOffsets": "earliest", "endingOffsets": "latest"}',
+        '{"startingOffsets": {"orders": -2}, "endingOffsets": {"orders": -1}}',
+        '{"startingTimestamp": "1", "startingOffsets": "latest"}',
+        '{"endingTimestamp": "1", "endingOffsets": {"orders": -2}}',
+    ],
+)
+def test_other_bounds_of_a_batch_are_taken_and_a_time_goes_before_an_offset(options: str) -> None:
+    source(options).reader(schemas.MESSAGES)
+
+
+@pytest.mark.parametrize("asked", ['"latest"', '{"orders": -1}'])
+def test_a_streaming_query_may_start_at_the_end(asked: str) -> None:
+    source(f'{{"startingOffsets": {asked}}}').streamReader(schemas.MESSAGES)
+
+
+def test_what_limits_a_micro_batch_is_told_to_be_ignored_by_a_batch(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        source('{"maxOffsetsPerTrigger": "10"}').reader(schemas.MESSAGES)
+    assert caplog.messages == ["Option maxOffsetsPerTrigger is for streaming queries; a batch ignores it."]
 
 
 def test_every_option_is_documented_where_a_user_looks() -> None:

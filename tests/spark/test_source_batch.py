@@ -98,8 +98,9 @@ def test_starting_offsets_are_included_and_ending_ones_are_not(
         ("b", 1),
         ("b", 2),
     ]
-    assert read(spark, published, startingOffsets="latest").count() == 0
-    assert read(spark, published, startingOffsets='{"a": -1, "b": -2}').count() == 10
+    assert (
+        read(spark, published, startingOffsets='{"a": -2, "b": 10}', endingOffsets='{"b": -1}').count() == 11
+    )
 
 
 def test_times_start_and_end_a_read(spark: SparkSession, published: Published) -> None:
@@ -150,7 +151,12 @@ def test_what_retention_took_is_reported(spark: SparkSession, published: Publish
         ({"startingOffsets": '{"s": 99}'}, "'s' has no offset 99 yet; its last is 3"),
         ({"endingOffsets": '{"s": 99}'}, "'s' has no offset 98 yet; its last is 3"),
         ({"endingOffsets": "earliest"}, "expected latest or a JSON object"),
+        ({"endingOffsets": '{"s": -2}'}, "-2 .earliest. is given for 's'; expected latest"),
+        ({"startingOffsets": "latest"}, "expected earliest or a JSON object"),
+        ({"startingOffsets": '{"s": -1}'}, "-1 .latest. is given for 's'; expected earliest"),
+        ({"startingOffset": "latest"}, "Unknown option 'startingoffset'"),
         ({"startingOffsets": '{"other": 1}'}, "names 'other', which is not among the streams"),
+        ({"endingOffsets": '{"other": 1}'}, "names 'other', which is not among the streams"),
         ({"url": "unix:///nowhere/s"}, "The store of the streams does not answer"),
     ],
 )

@@ -180,7 +180,20 @@ def test_a_query_starts_at_a_time(spark: SparkSession, published: Published, sin
     assert [row[1] for row in sink.rows] == [11, 12, 13, 14, 15]
 
 
-@pytest.mark.parametrize("option", [{"endingOffsets": "latest"}, {"endingTimestamp": "1"}])
+def test_a_map_may_begin_a_query_at_the_end_of_a_stream(
+    spark: SparkSession, published: Published, sink: Sink
+) -> None:
+    published.numbered(published.stream("a"), 10)
+    second = published.stream("b")
+    published.numbered(second, 10)
+    sink.drain(spark, published.options(startingOffsets='{"a": -1, "b": -2}'))
+    assert sink.rows == published.stored(second)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"endingOffsets": "latest"}, {"endingOffsets": '{"a": 1}'}, {"endingTimestamp": "1"}],
+)
 def test_an_end_is_refused(
     spark: SparkSession, published: Published, sink: Sink, option: dict[str, str]
 ) -> None:
