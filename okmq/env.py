@@ -69,6 +69,7 @@ class Env:
     history_url: str
     history_every_s: int
     history_wait_s: int
+    runs_days: int
     fsync: str
     https: bool
     https_strict: bool
@@ -202,6 +203,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         history_url=read("OKMQ_HISTORY_URL", str, str(data_dir / "history")),
         history_every_s=read("OKMQ_HISTORY_EVERY", _between(1, 86_400), 60),
         history_wait_s=read("OKMQ_HISTORY_WAIT", _between(0, 3600), 3600),
+        runs_days=read("OKMQ_RUNS_DAYS", _between(1, 36_500), 90),
         fsync=read("OKMQ_FSYNC", _one_of("always", "everysec", "no"), "always"),
         https=read("OKMQ_HTTPS", _switch, False),
         https_strict=read("OKMQ_HTTPS_STRICT", _switch, False),

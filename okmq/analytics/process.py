@@ -11,6 +11,7 @@ import os
 import signal
 import threading
 import time
+from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -32,6 +33,9 @@ from streams.services import replays as replays_service
 
 FINISH_S = 1.5
 """How long a run may take to end by itself when the process is told to: time for a transaction, not for Spark."""
+
+FORGET_EVERY_S = 3600.0
+"""How often it is looked for old runs, once there are none left."""
 
 log = logging.getLogger(__name__)
 # What fails in the JVM is raised here too and said once, in a sentence.
@@ -57,7 +61,7 @@ class Analytics:
             HistoryLane(spark=self.spark, stop=stop),
             Lane("rollups", spark=self.spark, stop=stop, jobs={Job.ROLLUP: counting.do}),
         )
-        self.next_schedule = time.monotonic()
+        self.next_schedule = self.next_forgetting = time.monotonic()
 
     def serve(self) -> None:
         """Work until told to stop, or a lane has crashed; a database or a store that does not answer is waited for."""
@@ -84,7 +88,7 @@ class Analytics:
         connections.close_all()
 
     def look(self) -> None:
-        """Queue what is due, and see whether Spark is still needed."""
+        """Queue what is due, let go of what is old, and see whether Spark is still needed."""
         if time.monotonic() >= self.next_schedule:
             self.next_schedule = time.monotonic() + self.env.history_every_s
             queries_service.queries_forget()
@@ -92,9 +96,17 @@ class Analytics:
             jobs = jobs_with_work(self.env.data_dir)
             if jobs:
                 service.run_request(jobs=jobs, requested_by="schedule")
+        if time.monotonic() >= self.next_forgetting:
+            self._forget_runs()
         self.spark.release_if_idle()
         self.spark.end_if_stranded()
         self.spark.end_if_deaf()
+
+    def _forget_runs(self) -> None:
+        """Remove some old runs; more at the next look, or where there are none left, later."""
+        kept = timedelta(days=self.env.runs_days)
+        if service.runs_forget(kept=kept) < service.FORGOTTEN_AT_ONCE:
+            self.next_forgetting = time.monotonic() + FORGET_EVERY_S
 
 
 def jobs_with_work(data_dir: Path) -> list[Job]:

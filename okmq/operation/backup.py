@@ -64,7 +64,7 @@ def backup(env: Env, folder: Path, *, history: bool, runs: Callable[[], int | No
 
     Args:
         history: whether the history's files are copied, too.
-        runs: the number of runs of Spark that were ever begun, or None while one goes on.
+        runs: how many runs of Spark have begun since before this call, or None while one goes on.
 
     Raises:
         BackupError: the folder is as it was before, as after a LogError.
@@ -274,7 +274,7 @@ def _history_folder(env: Env) -> Path:
 
 
 def _settled(runs: Callable[[], int | None]) -> int:
-    """The number of runs begun so far, once none goes on."""
+    """How many runs have begun, once none goes on."""
     until, pause = monotonic() + SNAPSHOT_WITHIN_S, Event()
     while monotonic() < until:
         begun = runs()

@@ -47,7 +47,9 @@ class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
         "little work, when it has grown at all.",
     )
     looked_run = serializers.IntegerField(
-        source="look_run_id", allow_null=True, help_text="The run that looked at the step last."
+        source="look_run_id",
+        allow_null=True,
+        help_text="The run that looked at the step last; null, too, of a minute, once that run is no longer kept.",
     )
     looked_time = Moment(source="look_time", allow_null=True, help_text="When it did.")
     ids = serializers.IntegerField(allow_null=True, help_text="Distinct ids.")

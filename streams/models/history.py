@@ -82,7 +82,8 @@ class Rollup(models.Model):
         looked_at: how many messages were counted into it when it was looked at last.
         scanned: how many of these were there to look at: fewer where some had been erased; null of a look by a version
             before.
-        look_run, look_time: which run looked at it last, and when; null likewise, and once a look was forgotten.
+        look_run, look_time: which run looked at it last, and when; null likewise, and once a look was forgotten. Of a
+            minute the run is null, too, once it is no longer kept.
         first_offset, last_offset: lowest and highest offset.
         missing: offsets between these two that the history does not have.
         ids, keys: distinct ones.

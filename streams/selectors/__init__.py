@@ -73,6 +73,7 @@ from streams.selectors.history import (
     history_totals,
     hours_published,
     removed_by_step,
+    runs_begun_from_now,
     runs_page,
 )
 from streams.selectors.lag_trails import LagPoint, lag_trail
@@ -304,6 +305,7 @@ __all__ = [
     "rule_holdings",
     "rule_view",
     "rules_of",
+    "runs_begun_from_now",
     "runs_page",
     "samples_read_on",
     "sampling",

@@ -1,10 +1,11 @@
 """What Spark computed, and the runs that computed it."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Sum
+from django.db.models import Max, Q, Sum
 from django.utils import timezone
 
 from streams import store
@@ -150,3 +151,20 @@ def runs_page(*, before: int | None, limit: int, state: RunState | None = None) 
         found = found.filter(id__lt=before)
     rows = list(found[: limit + 1])
     return rows[:limit], len(rows) > limit
+
+
+def runs_begun_from_now() -> Callable[[], int | None]:
+    """Tells whenever it is asked how many runs have begun since this call; None while one goes on.
+
+    Those that were there before are left out: old ones are removed at any time.
+    """
+    newest = Run.objects.aggregate(Max("pk"))["pk__max"] or 0
+    waiting = list(Run.objects.filter(state=RunState.QUEUED).values_list("pk", flat=True))
+    fresh = Run.objects.filter(Q(pk__gt=newest) | Q(pk__in=waiting))
+
+    def begun() -> int | None:
+        if Run.objects.filter(state=RunState.RUNNING).exists():
+            return None
+        return fresh.filter(started_at__isnull=False).count()
+
+    return begun

@@ -2,15 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from streams.access import SYSTEM
 from streams.models import Event, Rollup, RollupPosition, Run, Stream
-from streams.models.history import Job, RunState
+from streams.models.history import Job, RunState, Step
 from streams.services.events import event_of, events_append
 from streams.services.storable import storable
 from streams.services.summaries import counted, was
@@ -26,6 +27,9 @@ STRANDED_OFTEN = (
 SPARK_DIED_OFTEN = "Spark exited by itself while this ran, as it did before; it will be rerun on schedule."
 
 UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
+
+FORGOTTEN_AT_ONCE = 50
+"""Runs that one transaction removes: what they counted and scanned names them, and is told so in it."""
 
 WAITS_FOR: Mapping[str, Collection[Job]] = {
     Job.ROLLUP: (Job.ARCHIVE, Job.COMPACT),
@@ -155,6 +159,34 @@ def runs_interrupted(jobs: Collection[Job], *, why: str = INTERRUPTED) -> list[R
     if left:
         run_request(jobs=sorted({run.job for run in left}), requested_by="schedule")
     return left
+
+
+@transaction.atomic
+def runs_forget(*, kept: timedelta) -> int:
+    """Let go of the oldest runs that ended longer ago than this, ``FORGOTTEN_AT_ONCE`` at most; returns how many.
+
+    Of each job there stay the last that succeeded and all after it, so failures that nothing has mended yet. So do runs
+    that a page names below its figures: how far the rollups of a stream are, and looks at hours and days. A look at
+    a minute forgets its run instead: nearly every rollup run has looked at one.
+    """
+    ended = _superseded().filter(finished_at__lt=timezone.now() - kept)
+    named = (
+        RollupPosition.objects.filter(run=OuterRef("pk")),
+        Rollup.objects.filter(look_run=OuterRef("pk"), step__in=(Step.HOUR, Step.DAY)),
+    )
+    unnamed = ended.filter(*(~Exists(each) for each in named)).order_by("pk")
+    oldest = list(unnamed.values_list("pk", flat=True)[:FORGOTTEN_AT_ONCE])
+    if oldest:
+        Run.objects.filter(pk__in=oldest).delete()
+    return len(oldest)
+
+
+def _superseded() -> QuerySet[Run]:
+    """The runs after which another of the same job has succeeded."""
+    succeeded = Run.objects.filter(state=RunState.SUCCEEDED).order_by()
+    last_of = succeeded.values_list("job").annotate(Max("pk"))
+    before = [Q(job=job, pk__lt=last) for job, last in last_of]
+    return Run.objects.filter(Q(*before, _connector=Q.OR)) if before else Run.objects.none()
 
 
 @transaction.atomic

@@ -24,6 +24,7 @@ from streams import addresses
         ("OKMQ_ADMIN_TOKEN", "short"),
         ("OKMQ_ADMIN_PASSWORD", "a"),
         ("OKMQ_SECRET_KEY", "x"),
+        ("OKMQ_RUNS_DAYS", "0"),
         ("OKMQ_SPARK_MASTER", "nonsense"),
         ("OKMQ_SPARK_MASTER", "local[0]"),
         ("OKMQ_SPARK_MASTER", "spark://nohost"),

@@ -8,9 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
 from okmq.operation.backup import BackupError, backup
+from streams import selectors
 from streams.log.errors import LogError
-from streams.models import Run
-from streams.models.history import RunState
 
 
 class Command(BaseCommand):
@@ -32,7 +31,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         folder: Path = options["folder"].absolute()
         try:
-            contents = backup(settings.ENV, folder, history=bool(options["history"]), runs=_runs)
+            contents = backup(
+                settings.ENV, folder, history=bool(options["history"]), runs=selectors.runs_begun_from_now()
+            )
         except BackupError as error:
             raise CommandError(str(error)) from None
         except LogError as error:
@@ -45,9 +46,3 @@ class Command(BaseCommand):
         )
         if not options["history"] and Path(settings.ENV.history_url).is_dir():
             self.stdout.write("The history's files are not in it (--history).")
-
-
-def _runs() -> int | None:
-    if Run.objects.filter(state=RunState.RUNNING).exists():
-        return None
-    return Run.objects.filter(started_at__isnull=False).count()
