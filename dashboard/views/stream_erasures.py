@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from dashboard.confirmations import ConfirmForm
 from dashboard.history.erasure_forms import ErasureEffect, ErasureForm, erasure_effect_of
-from dashboard.quantities import number_of
+from dashboard.quantities import LARGEST, number_of
 from dashboard.views.door import console_form, is_part
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import stream_context
@@ -96,7 +96,7 @@ def _has_grown(request: HttpRequest, effect: ErasureEffect) -> bool:
 
 
 def _erasures(request: HttpRequest, stream: Stream) -> dict[str, Any]:
-    """What the list of erasures needs."""
+    """What the list of erasures needs: ``?erasure`` is the id of the one whose whole error is shown."""
     pages = Paginator(selectors.erasures_of(stream), PAGE_SIZE)
     page = pages.page(number_of(request.GET.get("page"), default=1, low=1, high=pages.num_pages))
     shown = list(page)
@@ -104,5 +104,6 @@ def _erasures(request: HttpRequest, stream: Stream) -> dict[str, Any]:
     return {
         "erasures": [(each, events[each.pk]) for each in shown],
         "page": page,
+        "opened_erasure": number_of(request.GET.get("erasure"), default=0, low=0, high=LARGEST),
         "is_erasing": any(each.state in UNFINISHED for each in shown),
     }

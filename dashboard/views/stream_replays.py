@@ -30,7 +30,7 @@ SHOWN = 6
 
 
 def replays_context(request: HttpRequest, caller: Caller, stream: Stream) -> dict[str, Any]:
-    """What the panel of replays needs beside its form."""
+    """What the panel of replays needs beside its form: ``?replays_before`` and ``?replay`` are ids."""
     before = number_of(request.GET.get("replays_before"), default=0, low=0, high=LARGEST) or None
     unfinished = selectors.replays_unfinished(caller, stream=stream.name)
     finished, more = selectors.replays_finished(caller, stream=stream.name, before=before, limit=SHOWN)
@@ -47,6 +47,7 @@ def replays_context(request: HttpRequest, caller: Caller, stream: Stream) -> dic
         ],
         "replays_before": before,
         "replays_older": finished[-1].pk if more else None,
+        "opened_replay": number_of(request.GET.get("replay"), default=0, low=0, high=LARGEST),
         "is_replaying": any(each.state in WORKING for each in unfinished),
         "may_replay": caller.may("manage"),
     }

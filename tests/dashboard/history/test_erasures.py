@@ -319,6 +319,39 @@ def test_the_list_says_how_each_stands_who_asked_and_why_one_failed(owner: Clien
     assert "1,234" in text_of(part)
 
 
+LONG = "The files could not be written anew: " + "a cause of it; " * 60 + "and the last word."
+
+
+def opened(page: str, erasure: int) -> str:
+    """Where the link below an error leads; empty where there is none."""
+    found = re.search(rf'id="erasure-{erasure}-error"[^>]* href="([^"#]*)#erasures"', page)
+    return unescape(found[1]) if found else ""
+
+
+def test_the_whole_error_is_opened_and_stays_open(
+    owner: Client, stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_erasures, "PAGE_SIZE", 2)
+    for offset in range(1, 5):
+        service.erasure_request(caller_of(stream), stream="orders", offset=offset)
+    failed, short, *_ = service.erasures_take()
+    service.erasure_failed(failed, error=LONG)
+    service.erasure_failed(short, error="Disk is full.")
+    page = owner.get(PAGE, {"page": 2}).content.decode()
+    assert LONG not in page
+    assert LONG[:290] in page
+    assert not opened(page, short.pk)
+    whole = owner.get(opened(page, failed.pk)).content.decode()
+    assert LONG in whole
+    asked = re.search(rf'hx-get="({PAGE}[^"]*)"', whole)
+    assert asked
+    again = owner.get(unescape(asked[1]), headers={"HX-Request": "true"}).content.decode()
+    assert LONG in again
+    less = opened(again, failed.pk)
+    assert less == f"{PAGE}?page=2"
+    assert LONG not in owner.get(less).content.decode()
+
+
 def caller_of(stream: Stream) -> Caller:
     return Caller(stream.workspace, ROLE_SCOPES["admin"], Actor("somebody"))
 

@@ -97,3 +97,31 @@ def test_replays_of_other_streams_do_not_stand_there(owner: Client, make_stream:
     mine = replay_in(stream, ReplayState.READY, target="again")
     replay_in(other, ReplayState.READY, target="again")
     assert numbers(owner.get("/streams/orders/history/").content.decode()) == [mine]
+
+
+LONG = "Its condition cannot be used: " + "a cause of it; " * 60 + "and the last word."
+
+
+def opened(page: str, replay: int) -> str:
+    """Where the link below an error leads; empty where there is none."""
+    found = re.search(rf'id="replay-{replay}-error"[^>]* href="([^"#]*)#replays"', page)
+    return found[1].replace("&amp;", "&") if found else ""
+
+
+def test_the_whole_error_is_opened_and_stays_open(owner: Client, make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    failed, short = (replay_in(stream, ReplayState.COUNTING) for _ in range(2))
+    replay_failed(Replay.objects.get(pk=failed), error=LONG)
+    replay_failed(Replay.objects.get(pk=short), error="Stream b was deleted.")
+    page = owner.get("/streams/orders/history/?range=7d").content.decode()
+    assert LONG not in page
+    assert LONG[:290] in page
+    assert not opened(page, short)
+    whole = owner.get(opened(page, failed)).content.decode()
+    assert LONG in whole
+    assert "range=7d" in opened(whole, failed)
+    asked = re.search(rf'hx-get="({PART}[^"]*)"', whole)
+    assert asked
+    again = owner.get(asked[1].replace("&amp;", "&"), headers={"HX-Request": "true"}).content.decode()
+    assert LONG in again
+    assert LONG not in owner.get(opened(again, failed)).content.decode()
