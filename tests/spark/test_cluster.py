@@ -1,5 +1,6 @@
 """``OKMQ_SPARK_MASTER``: the jobs on a standalone master with a worker, all on loopback."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pyspark.sql import SparkSession
 from spark.history import History
 from spark.jobs.settings import JobSettings
 from spark.sentences import NO_EXECUTOR
-from streams.log import config
+from streams.log import config, trim
+from tests.okmq.analytics.running import AnalyticsProcess
 from tests.spark.cluster import Cluster, cluster
 from tests.spark.jobs import PROJECT, environment, job_process
 from tests.spark.published import Published, rows
@@ -29,17 +31,25 @@ def standalone(tmp_path: Path) -> Iterator[Cluster]:
         yield running
 
 
-def test_everything_is_archived_once_by_the_workers_of_a_cluster(
+@pytest.mark.timeout(600)
+def test_a_cluster_archives_everything_once_counts_it_answers_and_publishes_it_again(
     spark: SparkSession,
     published: Published,
     settings_of_job: JobSettings,
     tmp_path: Path,
     standalone: Cluster,
 ) -> None:
-    first, second = published.stream("a"), published.stream("b")
-    published.numbered(first, 3000, key="k")
-    published.numbered(second, 200)
-    settings = replace(settings_of_job, memory="512m")
+    """A job as a person starts it, then the process that does runs, queries and replays, with a driver of its own."""
+    data = tmp_path / "data"
+    on_cluster = {"OKMQ_SPARK_MASTER": standalone.address, "OKMQ_SPARK_MEMORY": "512m"}
+    process = AnalyticsProcess(data, published.url, OKMQ_SPARK_IDLE="600", **on_cluster)
+    here = replace(published, workspace_id=process.workspace_id())
+    first, second, target = here.stream("a"), here.stream("b"), here.stream("c", archive=False)
+    here.numbered(first, 3000, key="k")
+    here.numbered(second, 200)
+    settings = replace(
+        settings_of_job, memory="512m", history_url=str(data / "history"), spark_dir=data / "spark"
+    )
     job = job_process("archive", settings, tmp_path / "log", master=standalone.address)
     try:
         assert job.wait(timeout=300) == 0, (tmp_path / "log").read_text()
@@ -47,9 +57,40 @@ def test_everything_is_archived_once_by_the_workers_of_a_cluster(
         job.kill()
         job.wait()
     found = History(spark, settings.history_url).messages()
-    assert rows(found) == published.stored(first, second)
-    assert published.log.run(config.archived_of([first, second])) == {first: 3000, second: 200}
+    assert rows(found) == here.stored(first, second)
+    assert here.log.run(config.archived_of([first, second])) == {first: 3000, second: 200}
     assert any((tmp_path / "work").iterdir())  # an executor of the worker did it, not the driver
+
+    of_first = here.stored(first)
+    here.log.run(trim.purge(first, below=2001))  # from here on the history alone has them
+    here.numbered(second, 40, prefix="later")
+    process.put(
+        "SELECT stream, count(*), sum(bytes), count(DISTINCT key) FROM messages WHERE stream <> 'c' "
+        "GROUP BY stream ORDER BY stream"
+    )
+    process.store(
+        f"Replay.objects.create(workspace=workspace, source='a', source_id={first!r}, target='c', "
+        f"target_id={target!r}, requested_by='somebody')\n"
+    )
+    process.start()
+    try:
+        until(lambda: process.states() == ["succeeded"], within_s=200, what="the query is answered")
+        until(lambda: process.counted("day") == 3240, within_s=200, what="all is archived and counted")
+        until(
+            lambda: process.ask("select state from streams_replay") == [("succeeded",)],
+            within_s=200,
+            what="the replay is published",
+        )
+    finally:
+        process.end()
+    ((answer,),) = process.ask("select rows from streams_query")
+    assert json.loads(str(answer)) == [
+        ["a", 3000, sum(row[7] for row in of_first), 3],
+        ["b", 240, sum(row[7] for row in here.stored(second)), 0],
+    ]
+    assert [row[3:] for row in here.stored(target)] == [row[3:] for row in of_first]
+    assert process.ask("select job, error from streams_run where state = 'failed'") == []
+    assert len(list((tmp_path / "work").iterdir())) == 2, "each driver had an executor of the worker"
 
 
 DEAF = """
