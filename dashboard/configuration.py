@@ -78,9 +78,10 @@ class ConfigurationForm(BootstrapMixin, forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One object: ``created``, ``changed`` or ``deleted``, what of it, and what goes for good."""
+    """One object: what becomes of it in a word, what of it, and what goes for good."""
 
     kind: str
+    is_deleted: bool
     what: str
     fields: list[str]
     going: list[str]
@@ -112,6 +113,7 @@ class ConfigurationPreview:
         return [
             Row(
                 wording.kind_said(change),
+                change.after is None,
                 wording.thing(change.path),
                 list(wording.fields(change, self.workspace)),
                 list(wording.going(change, self.outcome)),

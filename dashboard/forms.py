@@ -11,7 +11,7 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from dashboard import quantities
+from dashboard import json_faults, quantities
 from streams import naming
 from streams.api.fields import MOST_PATTERNS
 from streams.errors import Refusal
@@ -316,10 +316,7 @@ class PublishForm(BootstrapMixin, forms.Form):
             # Only checked: the text itself is what is stored, with every digit.
             json.loads(body, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
         except json.JSONDecodeError as error:
-            raise ValidationError(
-                _("Line %(line)s, column %(column)s: %(what)s."),
-                params={"line": error.lineno, "column": error.colno, "what": error.msg},
-            ) from None
+            raise ValidationError(json_faults.sentence(error)) from None
         except ValueError as error:
             raise ValidationError(str(error)) from None
         except RecursionError:

@@ -1,5 +1,6 @@
 """Who reads German is answered in German, and machines in English."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,7 +8,7 @@ from django.template import Context, Template
 from django.test import Client
 from django.utils import translation
 
-from dashboard import languages, quantities
+from dashboard import json_faults, languages, quantities
 from streams import store
 from streams.access import SYSTEM
 from streams.log import groups
@@ -146,6 +147,11 @@ def test_the_palette_knows_the_words_of_the_page_and_of_the_documentation(
         ("/streams/orders/?key=a..b", None, "Erwartet werden durch Punkte getrennte Teile"),
         ("/streams/?regex=1&name=(", None, "Das ist kein regulärer Ausdruck"),
         ("/streams/orders/publish/", {"body": "NaN"}, "NaN ist kein JSON."),
+        (
+            "/streams/orders/publish/",
+            {"body": '{"a": 1,\n\t"b" 2}'},
+            "Zeile 2, Spalte 6: hier wird ein Doppelpunkt erwartet.",
+        ),
         ("/streams/orders/settings/", {"labels": "7:x"}, "Der Name eines Labels darf keine Zahl sein."),
     ],
 )
@@ -172,3 +178,74 @@ def test_what_is_wrong_is_said_to_machines_in_english(make_stream: MakeStream, w
     assert "Expected dot-separated tokens" in str(refused.json())
     refused = Client().get("/api/v1/streams/?name_regex=(", headers=german)
     assert "This is not a regular expression" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        '{"a" 1}',
+        "[1 2]",
+        "1 2",
+        '"a',
+        '"a\nb"',
+        '"\\q"',
+        '"\\u12"',
+        "[1,]",
+        '{"a": 1,}',
+        "\ufeff1",
+        "nul",
+    ],
+)
+def test_every_fault_of_json_is_known_in_the_language_of_the_page(text: str) -> None:
+    with pytest.raises(json.JSONDecodeError) as fault:
+        json.loads(text)
+    english = json_faults.sentence(fault.value)
+    assert fault.value.msg not in english
+    with translation.override("de"):
+        german = json_faults.sentence(fault.value)
+    place, reason = english.split(": ", 1)
+    assert german.startswith(place.replace("Line", "Zeile").replace("column", "Spalte"))
+    assert reason not in german
+
+
+def test_the_plan_of_a_file_is_said_in_the_language_of_the_page(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_group(make_stream("orders", bodies=BODIES))
+    make_stream("old", bodies=[b"1"])
+    owner.cookies[languages.CHOICE_COOKIE] = "de"
+    text = "okmq: 1\nstreams: {orders: {max_messages: 1, groups: {billing: {}}}, new: {}}"
+    page = owner.post(
+        "/settings/configuration/", {"text": text, "prune": "on", "do": "look"}
+    ).content.decode()
+    gone = len(BODIES) - 1
+    for said in (
+        f"1 angelegt, 1 geändert, 1 gelöscht, {gone + 1} Nachrichten werden entfernt, "
+        f"davon 1 Byte mit gelöschten Streams, 1 Gruppe verliert {gone} ungelesene Nachrichten.",
+        '<bdi class="named">Stream orders</bdi>',
+        "max_messages: null → 1",
+        f"{gone} Nachrichten werden entfernt",
+        f"Gruppe billing verliert {gone} ungelesene Nachrichten",
+        "mit allem darin",
+        "1 Nachricht wird entfernt, 1 Byte",
+        '<span class="chip" data-state="bad">gelöscht</span>',
+        '<span class="chip">geändert</span>',
+    ):
+        assert said in page
+
+
+def test_the_plan_of_a_file_is_told_to_machines_in_english(
+    make_stream: MakeStream, workspace: Workspace
+) -> None:
+    make_group(make_stream("orders", bodies=BODIES))
+    token = token_create(workspace, name="all", scopes=["admin"], actor=SYSTEM)[1]
+    german = {"Accept-Language": "de", "Authorization": f"Bearer {token}", "Cookie": "okmq_language=de"}
+    told = Client().post(
+        "/api/v1/configuration/apply",
+        {"file": "okmq: 1\nstreams: {orders: {groups: {}}}", "prune": True, "dry_run": True},
+        content_type="application/json",
+        headers=german,
+    )
+    assert [each["what"] for each in told.json()["changes"]] == ["group billing of orders"]
