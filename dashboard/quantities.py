@@ -15,6 +15,8 @@ _SIZES = {
 }
 # As many digits as a float can have.
 _QUANTITY = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,17})?)\s*([a-z]*)")
+# As pages say a moment: ``2026-11-21 08:05:53.123 +01:00`` and ``2026-11-21 07:05:53.123 UTC``.
+_ZONE_APART = re.compile(r"(.+:.+) (UTC|[+-][0-9]{2}:[0-9]{2})")
 # SQLite keeps 64-bit signed integers.
 LARGEST = 2**63 - 1
 ON = ("1", "on", "true")
@@ -122,7 +124,9 @@ def _moment(wanted: str, *, now: datetime) -> datetime:
             return now - timedelta(seconds=parse_duration(age))
         if wanted.isascii() and wanted.isdigit():
             return datetime.fromtimestamp(int(wanted) / 1000, UTC)
-        given = datetime.fromisoformat(wanted)
+        apart = _ZONE_APART.fullmatch(wanted)
+        written = wanted if apart is None else apart[1] + apart[2].replace("UTC", "Z")
+        given = datetime.fromisoformat(written)
         if not EARLIEST.year <= given.year < LATEST.year:
             return LATEST if given.year >= LATEST.year else EARLIEST
         return (given if given.tzinfo else given.replace(tzinfo=timezone.get_current_timezone())).astimezone(

@@ -33,6 +33,24 @@ def test_what_is_typed_without_a_zone_is_meant_in_the_active_one() -> None:
     assert with_zone == datetime(2026, 11, 21, 8, 5, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"])
+def test_a_moment_is_typed_as_a_page_says_it(zone: str) -> None:
+    at = datetime(2026, 11, 21, 7, 5, 53, 123_000, tzinfo=UTC)
+    with timezone.override(ZoneInfo(zone)):
+        said = formats.moment(int(at.timestamp() * 1000))
+        assert quantities.parse_moment(said, now=at) == at
+    with timezone.override(ZoneInfo("Asia/Tokyo")):
+        assert quantities.parse_moment(said, now=at) == at, "in its own zone, wherever it is pasted"
+
+
+@pytest.mark.parametrize(
+    "written", ["2026-11-21 07:05 CET", "2026-11-21 07:05 UTC UTC", "2026-11-21 +01:00", " UTC"]
+)
+def test_another_zone_than_pages_say_is_refused(written: str) -> None:
+    with pytest.raises(ValueError, match="Enter a time"):
+        quantities.parse_moment(written, now=datetime(2026, 11, 21, tzinfo=UTC))
+
+
 @pytest.mark.parametrize(
     ("choice", "browser", "zone"),
     [
