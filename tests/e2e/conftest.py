@@ -1,5 +1,6 @@
 """A real Chromium against the really running product; a page that misbehaves fails its test by itself."""
 
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    BrowserType,
     ConsoleMessage,
     Page,
     Request,
@@ -42,11 +44,16 @@ document.addEventListener("securitypolicyviolation", (event) =>
 
 # One package long, not a session: while Playwright's loop stands, no other test could run one of its own.
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def chromium() -> Iterator[BrowserType]:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield chromium
-        chromium.close()
+        yield playwright.chromium
+
+
+@pytest.fixture(scope="package")
+def browser(chromium: BrowserType) -> Iterator[Browser]:
+    started = chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+    yield started
+    started.close()
 
 
 @dataclass
@@ -87,6 +94,7 @@ class Watched:
 
 
 OpenPage = Callable[..., Page]
+BrowserOf = Callable[[str], BrowserContext]
 
 
 @pytest.fixture
@@ -128,17 +136,48 @@ def fill_in_login(page: Page, name: str, password: str) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
+def join(page: Page, running: Product, *, role: str) -> str:
+    """Log the page's browser in as somebody new with a role, who has the administrator's password; their name."""
+    name = f"{role}-{secrets.token_hex(6)}"
+    with running.client() as api:
+        made = api.post("/users/", json={"name": name, "role": role}).raise_for_status().json()
+    page.goto("/login/")
+    fill_in_login(page, name, made["password"])
+    page.get_by_label("New password", exact=True).fill(running.password)
+    page.get_by_label("New password confirmation").fill(running.password)
+    page.get_by_role("button", name="Change password").click()
+    page.wait_for_url("/")
+    return name
+
+
 @pytest.fixture(scope="module")
-def logged_in(browser: Browser, running: Product) -> Iterator[BrowserContext]:
-    """One browser of the administrator for all tests of a file that only look; nothing moves in it."""
-    context = browser.new_context(
-        base_url=running.url, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
-    )
-    page = context.new_page()
-    sign_in(page, running)
-    page.close()
-    yield context
-    context.close()
+def browser_of(browser: Browser, running: Product) -> Iterator[BrowserOf]:
+    """``browser_of("viewer")``: a browser of each role for all tests of a file that only look; nothing moves in it."""
+    opened: dict[str, BrowserContext] = {}
+
+    def of(role: str) -> BrowserContext:
+        if role not in opened:
+            context = browser.new_context(
+                base_url=running.url, viewport={"width": 1280, "height": 800}, reduced_motion="reduce"
+            )
+            page = context.new_page()
+            if role == "admin":
+                sign_in(page, running)
+            else:
+                join(page, running, role=role)
+            page.close()
+            opened[role] = context
+        return opened[role]
+
+    yield of
+    for context in opened.values():
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def logged_in(browser_of: BrowserOf) -> BrowserContext:
+    """The browser of the administrator for all tests of a file that only look."""
+    return browser_of("admin")
 
 
 @pytest.fixture

@@ -1,13 +1,18 @@
 """Every page of the console in its main states: what axe, a phone, dark colours and a stranger's text are tried on.
 
 ``PAGES`` has a row for every address that shows something; ``NO_PAGES`` names the others. A test holds both against
-the addresses that there are, so that a new page is tried, too.
+the addresses that there are, so that a new page is tried, too. Which of them a role may see is told by the right that
+each address needs (``tests/dashboard/test_roles.py``).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from playwright.sync_api import Page, expect
+
+from streams.access import ROLE_SCOPES
+from streams.bearer import scopes_cover
+from tests.dashboard.test_roles import ROWS
 
 Deed = Callable[[Page], object]
 
@@ -82,11 +87,16 @@ def try_a_rule(page: Page) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """An address of the console, ``{stream}`` and ``{group}`` put in, and what is done there before looking."""
+    """An address of the console, ``{stream}`` and ``{group}`` put in, and what is done there before looking.
+
+    Attributes:
+        needs: the right that the deed needs.
+    """
 
     path: str
     done: Deed | None = None
     name: str = ""
+    needs: str = "observe"
 
     def shown(self, page: Page, names: dict[str, str]) -> None:
         page.goto(self.path.format(**names))
@@ -111,7 +121,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     "sql_answer": (State("/sql/{query}/"),),
     "alerts": (
         State("/alerts/"),
-        State("/alerts/", try_a_rule, "tried"),
+        State("/alerts/", try_a_rule, "tried", needs="manage"),
     ),
     "alert_rule": (State("/alerts/{rule}/"),),
     "alert_rule_delete": (State("/alerts/{rule}/delete/"),),
@@ -136,10 +146,10 @@ PAGES: dict[str, tuple[State, ...]] = {
     ),
     "stream_messages": (
         State(STREAM),
-        State(STREAM + "?start=oldest", look_inside, "row open"),
+        State(STREAM + "?start=oldest", look_inside, "row open", needs="read"),
         State(STREAM + "?match=.n+%3C+5&start=oldest", name="searched"),
         State(STREAM + "?match=.n+%3C", name="filter refused"),
-        State(STREAM + "?match=.n+%3C+5", open_filters, name="filters open"),
+        State(STREAM + "?match=.n+%3C+5", open_filters, name="filters open", needs="read"),
         State(STREAM + "?match=no-such-text", name="nothing matches"),
         State("/streams/{empty}/", name="empty"),
     ),
@@ -159,7 +169,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     "stream_publish": (State(STREAM + "publish/"), State(STREAM + "publish/?like=3", name="again")),
     "stream_publish_many": (
         State(STREAM + "publish/many/"),
-        State(STREAM + "publish/many/", publish_a_wrong_line, "refused"),
+        State(STREAM + "publish/many/", publish_a_wrong_line, "refused", needs="publish"),
     ),
     "stream_rates": (State(STREAM + "rates/"), State("/streams/{empty}/rates/?range=6h", name="at rest")),
     "stream_groups": (State(STREAM + "groups/"), State("/streams/{empty}/groups/", name="none")),
@@ -174,12 +184,12 @@ PAGES: dict[str, tuple[State, ...]] = {
     ),
     "group_pending": (
         State(GROUP + "pending/"),
-        State(GROUP + "pending/", settle_all, "settling"),
+        State(GROUP + "pending/", settle_all, "settling", needs="consume"),
         State(GROUP + "pending/?deliveries=9", name="nothing matches"),
     ),
     "dead_letters": (
         State(GROUP + "dead-letters/"),
-        State(GROUP + "dead-letters/", do_to_letters, "letters chosen"),
+        State(GROUP + "dead-letters/", do_to_letters, "letters chosen", needs="manage"),
         State(GROUP + "dead-letters/?reason=no-such-reason", name="nothing matches"),
     ),
     "dead_letter": (State(GROUP + "dead-letters/{letter}/"),),
@@ -205,8 +215,8 @@ PAGES: dict[str, tuple[State, ...]] = {
     "person_password": (State("/settings/people/{person}/password/"),),
     "configuration": (
         State("/settings/configuration/"),
-        State("/settings/configuration/", look_at_a_file, "looked at"),
-        State("/settings/configuration/", look_at_a_wrong_file, "refused"),
+        State("/settings/configuration/", look_at_a_file, "looked at", needs="admin"),
+        State("/settings/configuration/", look_at_a_wrong_file, "refused", needs="admin"),
     ),
     "workspaces": (State("/settings/workspaces/"),),
     "workspace": (State("/settings/workspaces/default/"),),
@@ -256,3 +266,13 @@ def states() -> Iterator[tuple[str, State]]:
     for page, tried in PAGES.items():
         for state in tried:
             yield f"{page} {state.name}".strip(), state
+
+
+def states_for(role: str) -> Iterator[tuple[str, State]]:
+    """Of each page behind the login that a role comes to, the first state and those with a deed that it may do."""
+    for page, tried in PAGES.items():
+        for number, state in enumerate(tried):
+            rights = (ROWS[page].get, state.needs)
+            is_theirs = all(right and scopes_cover(ROLE_SCOPES[role], right) for right in rights)
+            if is_theirs and (number == 0 or state.done):
+                yield f"{page} {state.name}".strip(), state

@@ -1,10 +1,12 @@
 """axe finds nothing on any page, in light or dark; no page reports, fails or asks elsewhere while it is shown.
 
-On a phone every page fits, and what a finger is for is large enough or stands alone.
+On a phone every page fits, and what a finger is for is large enough or stands alone. So it is for a viewer and an
+observer on all that they may see; what their role does not allow is there, too, disabled and with the right it needs.
 """
 
 import re
 from base64 import b64encode
+from collections.abc import Iterator
 from gzip import compress
 from importlib.resources import files
 from typing import Any
@@ -12,8 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.e2e.conftest import Watched, publish
-from tests.e2e.pages import State, states
+from tests.e2e.conftest import BrowserOf, Watched, publish
+from tests.e2e.pages import State, states, states_for
 from tests.product import Product
 from tests.waiting import until
 
@@ -33,6 +35,11 @@ STICKS_OUT = """
   const around = panel.getBoundingClientRect();
   return width && height && (left < around.left - 1 || right > around.right + 1);
 }).map((each) => each.outerHTML.slice(0, 200))
+"""
+
+OVERFLOWING = """
+(all) => all.filter((tab) => tab.scrollWidth > tab.clientWidth || tab.scrollHeight > tab.clientHeight)
+  .map((tab) => tab.outerHTML)
 """
 
 
@@ -91,8 +98,12 @@ def query(running: Product) -> str:
 
 
 @pytest.fixture
-def page(shared_page: Page) -> Page:
-    return shared_page
+def page(request: pytest.FixtureRequest, browser_of: BrowserOf, watched: Watched) -> Iterator[Page]:
+    """A page of the administrator's browser, or of somebody's with the role that a test names."""
+    page = browser_of(getattr(request, "param", "admin")).new_page()
+    watched.watch(page)
+    yield page
+    page.close()
 
 
 def found(page: Page, *, rules: list[str] | None = None) -> list[str]:
@@ -131,13 +142,16 @@ def found_on_a_phone(page: Page) -> list[str]:
     return [*wrong, *found(page, rules=["target-size"])]
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        pytest.param(state, id=name, marks=SPARK if "{query}" in state.path else ())
-        for name, state in states()
-    ],
-)
+def tried() -> Iterator[Any]:
+    """All states as the administrator, then what a viewer and an observer come to: one browser after another."""
+    seen = {"admin": states(), "viewer": states_for("viewer"), "observer": states_for("observer")}
+    for role, those in seen.items():
+        for name, state in those:
+            marks = SPARK if "{query}" in state.path else ()
+            yield pytest.param(role, state, id=f"{role}, {name}", marks=marks)
+
+
+@pytest.mark.parametrize(("page", "state"), list(tried()), indirect=["page"])
 def test_axe_finds_nothing(
     page: Page, names: dict[str, str], state: State, request: pytest.FixtureRequest
 ) -> None:
@@ -163,6 +177,27 @@ def test_axe_finds_nothing_while_the_server_is_away(
             assert found_in_both_lights(page) == []
         finally:
             page.context.set_offline(False)
+
+
+@pytest.mark.parametrize("page", ["observer"], indirect=True)
+@pytest.mark.parametrize("width", [390, 320])
+def test_tabs_that_a_role_does_not_open_make_no_page_wider(
+    page: Page, names: dict[str, str], width: int
+) -> None:
+    """Each says in words for who listens which right it needs; the words lay beyond the edge once."""
+    page.set_viewport_size({"width": width, "height": 844})
+    for path in (
+        "/streams/{stream}/",
+        "/streams/{stream}/groups/",
+        "/streams/{stream}/rates/",
+        "/streams/{stream}/retention/",
+        "/streams/{stream}/groups/{group}/",
+    ):
+        page.goto(path.format(**names))
+        tabs = page.locator(".tabs a")
+        expect(tabs.filter(has_text="This needs the role viewer.")).to_have_count(4)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+        assert tabs.evaluate_all(OVERFLOWING) == [], path
 
 
 def test_axe_finds_what_is_wrong(page: Page) -> None:

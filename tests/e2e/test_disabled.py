@@ -6,7 +6,8 @@ import httpx
 import pytest
 from playwright.sync_api import Page
 
-from tests.e2e.conftest import OpenPage, fill_in_login
+from tests.e2e.conftest import OpenPage, join
+from tests.product import Product
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
@@ -86,20 +87,14 @@ def unreadable(found: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 def test_what_a_viewer_may_not_change_can_be_read(
-    anonymous: OpenPage, api: httpx.Client, stream: str, unique: str
+    anonymous: OpenPage, running: Product, api: httpx.Client, stream: str, unique: str
 ) -> None:
     wanted = {"name": "billing", "description": "bills", "ordered_by_key": True, "inactive_after": 3600}
     api.post(f"/streams/{stream}/groups/", json=wanted).raise_for_status()
     rule = {"name": unique, "stream": stream, "watch": "lag", "limit": 5}
     api.post("/alerts/rules/", json=rule).raise_for_status()
-    made = api.post("/users/", json={"name": f"v{unique}", "role": "viewer"}).raise_for_status().json()
     page = anonymous()
-    page.goto("/login/")
-    fill_in_login(page, f"v{unique}", made["password"])
-    page.get_by_label("New password", exact=True).fill("correct-horse-battery")
-    page.get_by_label("New password confirmation").fill("correct-horse-battery")
-    page.get_by_role("button", name="Change password").click()
-    page.wait_for_url("/")
+    join(page, running, role="viewer")
     for path, fields in (
         (
             f"/streams/{stream}/groups/billing/settings/",

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.views.stream_publish import EXAMPLE
-from tests.e2e.conftest import OpenPage, Watched, fill_in_login
+from tests.e2e.conftest import OpenPage, Watched, fill_in_login, join
 from tests.product import Product
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
@@ -109,18 +109,13 @@ def test_what_was_typed_before_a_form_was_refused_is_there_again_too(
 
 
 def test_nobody_else_is_shown_what_was_typed(
-    page: Page, anonymous: OpenPage, running: Product, api: httpx.Client, stream: str, unique: str
+    page: Page, anonymous: OpenPage, running: Product, stream: str
 ) -> None:
-    person = api.post("/users/", json={"name": unique, "role": "operator"}).raise_for_status().json()
     other = anonymous()
-    other.goto("/login/")
-    fill_in_login(other, unique, person["password"])
-    other.get_by_label("New password", exact=True).fill("a-long-new-word")
-    other.get_by_label("New password confirmation").fill("a-long-new-word")
-    other.get_by_role("button", name="Change password").click()
+    name = join(other, running, role="operator")
     expect(other.locator("[data-live-word]")).to_have_text("Live")
 
     type_and_lose_the_session(page, stream)
-    fill_in_login(page, unique, "a-long-new-word")
+    fill_in_login(page, name, running.password)
     expect(page.get_by_text("You were logged out; nothing was done.")).to_be_visible()
     expect(page.get_by_label("Body (JSON)")).to_have_value(EXAMPLE)
