@@ -1,4 +1,4 @@
-"""What the worker tells the pages: each stream that moved, and every second the sums of each workspace.
+"""What the worker tells the pages: each stream that moved, and after each round of samples the sums of each workspace.
 
 The worker calls ``publish_samples``, ``publish_processes`` and ``rest``; the events and their way are those of
 ``live_events``.
@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from channels.db import database_sync_to_async
@@ -22,6 +23,9 @@ from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 
 BEAT_S = 1.0
+# A beat follows the samples: by a clock of its own it would tell of what is a second older than they are. None follows
+# another sooner than this, and where a round takes its time, one comes without it.
+SOONEST_S, LATEST_S = 0.25, 1.25
 # Streams that were made or deleted are found by looking at the rows now and then.
 ROWS_EVERY_S = 2.0
 # What moves, and what slows down, is told every second; a rate that was told before that has ended.
@@ -49,6 +53,7 @@ class Feed:
         self._rows_at = self._told_at = 0.0
         self._beats = 0
         self._beating: asyncio.Task[None] | None = None
+        self._sampled = asyncio.Event()
         self._is_resting = False
 
     async def publish(self, samples: Sequence[Sample]) -> None:
@@ -56,12 +61,14 @@ class Feed:
         self._is_resting = False
         self._told_at = time.monotonic()
         if self._beating is None or self._beating.done():
+            self._sampled = asyncio.Event()  # of this event loop
             self._beating = asyncio.create_task(self._keep_beating())
         events = {sample.stream_id: self._told(sample) for sample in samples}
         self._last.update(events)
         self._undelivered.update(events)
         self._repeated.update(dict.fromkeys(events, REPEATS))
         await self._deliver()
+        self._sampled.set()
 
     def rest(self) -> None:
         """Tell nothing until the next ``publish``: somebody else samples, and what is known here grows old.
@@ -137,14 +144,16 @@ class Feed:
                 self._undelivered.setdefault(stream_id, self._last[stream_id])
 
     async def _keep_beating(self) -> None:
-        """Send the sums every second, whether or not anything moved; ends with the worker's event loop, or to rest.
+        """Send the sums with each round of samples, whether or not anything moved; ends with the worker's event loop,
+        or to rest.
 
         While the worker takes no samples it tells nothing: a page takes a beat for the sign that it does.
         """
         while not self._is_resting:
             started = time.monotonic()
+            self._sampled.clear()
             if started - self._told_at > SILENT_MS / 1000:
-                await asyncio.sleep(BEAT_S)
+                await self._until_sampled(since=started)
                 continue
             try:
                 if started - self._rows_at >= ROWS_EVERY_S:
@@ -158,7 +167,13 @@ class Feed:
             except Exception:
                 # The pages say by themselves that their numbers are stale; the next beat may get through.
                 logger.exception("The live sums could not be sent.")
-            await asyncio.sleep(max(0.05, BEAT_S - (time.monotonic() - started)))
+            await self._until_sampled(since=started)
+
+    async def _until_sampled(self, *, since: float) -> None:
+        """Wait for the next samples, for a while after the last beat; at least until another may follow it."""
+        await asyncio.sleep(max(0.05, SOONEST_S - (time.monotonic() - since)))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._sampled.wait(), max(0.05, LATEST_S - (time.monotonic() - since)))
 
     async def _look_at_marks(self) -> None:
         """Ask whether anything new is on record, or a group in another status; pages that show these ask then."""

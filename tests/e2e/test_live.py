@@ -1,9 +1,7 @@
-"""Numbers move by themselves, within two seconds, and come back by themselves."""
+"""Numbers move by themselves, within a second and a half."""
 
 import itertools
-import os
 import re
-import signal
 from collections.abc import Callable
 
 import httpx
@@ -11,46 +9,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.live.means import MEAN_S
-from tests.e2e.conftest import OpenPage, Watched, publish
-from tests.product import Product
+from tests.e2e.conftest import OpenPage, publish
+from tests.e2e.live import becomes, is_live, not_reloaded, soon, value
 from tests.waiting import Stopwatch, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
-
-# The promise is two seconds from the answer of the publish to the painted number.
-PROMISED_S = 2.0
-AT_ONCE_S = 1.5
-
-
-def is_live(page: Page) -> None:
-    expect(page.locator("[data-live-word]")).to_have_text("Live", timeout=10_000)
-    page.evaluate("window.notReloaded = true")
-
-
-def value(page: Page, topic: str, field: str) -> str:
-    return page.locator(
-        f'[data-live="{topic}"][data-field="{field}"]:not([data-format=differs])'
-    ).first.inner_text()
-
-
-def becomes(
-    page: Page,
-    topic: str,
-    field: str,
-    wanted: str,
-    *,
-    within_s: float = PROMISED_S,
-    watch: Stopwatch | None = None,
-) -> None:
-    """A number is shown in time, since now or since the watch was started."""
-    watch = watch or Stopwatch()
-    shown = f'[data-live="{topic}"][data-field="{field}"]:not([data-format=differs])'
-    expect(page.locator(shown).first).to_have_text(wanted)
-    assert watch.elapsed_s <= within_s
-
-
-def not_reloaded(page: Page) -> None:
-    assert page.evaluate("window.notReloaded") is True
 
 
 def moves(page: Page, change: Callable[[], None], checks: list[tuple[str, str, str]]) -> None:
@@ -114,9 +77,10 @@ def test_what_happens_is_on_the_overview_at_once(page: Page, api: httpx.Client, 
     groups = int(by_status.locator(".aside").inner_text().split()[0].replace(",", ""))
     api.post(f"/streams/{stream}/groups/", json={"name": "second"}).raise_for_status()
     watch = Stopwatch()
-    expect(events.get_by_text(f"Group second of {stream}")).to_be_visible()
-    expect(by_status).to_contain_text(f"{groups + 1} by status")
-    assert watch.elapsed_s <= AT_ONCE_S
+    told = events.get_by_text(f"Group second of {stream}")
+    soon(told.is_visible, watch=watch, what="the event is among the newest")
+    counted = by_status.get_by_text(f"{groups + 1} by status")
+    soon(counted.is_visible, watch=watch, what="the groups are counted")
     not_reloaded(page)
 
 
@@ -135,8 +99,7 @@ def test_a_group_in_another_status_is_on_the_overview_at_once(
         what="the worker has judged the group",
     )
     watch = Stopwatch()
-    expect(unknown).to_be_hidden()
-    assert watch.elapsed_s <= AT_ONCE_S
+    soon(unknown.is_hidden, watch=watch, what="no group is unknown")
     not_reloaded(page)
 
 
@@ -151,8 +114,7 @@ def test_the_banner_of_the_demo_goes_with_it(log_in: OpenPage) -> None:
     other.get_by_role("button", name="Stop demo").click()
     expect(other.get_by_text("its stream stays")).to_be_visible()
     watch = Stopwatch()
-    expect(page.get_by_role("button", name="Stop demo")).to_be_hidden()
-    assert watch.elapsed_s <= AT_ONCE_S
+    soon(page.get_by_role("button", name="Stop demo").is_hidden, watch=watch, what="its banner has gone")
     not_reloaded(page)
 
 
@@ -162,8 +124,7 @@ def test_the_page_of_events_says_how_many_came_since(page: Page, api: httpx.Clie
     for name in ("first", "second"):
         api.post(f"/streams/{stream}/groups/", json={"name": name}).raise_for_status()
     watch = Stopwatch()
-    expect(page.get_by_text("2 newer events.")).to_be_visible()
-    assert watch.elapsed_s <= AT_ONCE_S
+    soon(page.get_by_text("2 newer events.").is_visible, watch=watch, what="two are newer")
     page.get_by_role("link", name="Show", exact=True).click()
     expect(page.get_by_text("newer event")).to_be_hidden()
     expect(page.locator("tr", has_text="second").first).to_be_visible()
@@ -226,9 +187,9 @@ def test_a_page_says_that_its_stream_was_deleted_and_follows_the_next_of_its_nam
     expect(rows).to_have_count(3)
     api.delete(f"/streams/{stream}").raise_for_status()
     watch = Stopwatch()
-    expect(page.get_by_text("This stream was deleted.")).to_be_visible()
-    expect(page.locator("[data-live-word]")).to_have_text("Deleted")
-    assert watch.elapsed_s <= PROMISED_S
+    soon(page.get_by_text("This stream was deleted.").is_visible, watch=watch, what="the page says so")
+    word = page.locator("[data-live-word]", has_text="Deleted")
+    soon(word.is_visible, watch=watch, what="its word, too")
     expect(of_group.get_by_text("This group was deleted.")).to_be_visible()
     api.post("/streams/", json={"name": stream}).raise_for_status()
     publish(api, stream, "again")
@@ -237,166 +198,6 @@ def test_a_page_says_that_its_stream_was_deleted_and_follows_the_next_of_its_nam
     becomes(page, f"stream:{stream}", "messages", "1")
     expect(page.locator("[data-live-word]")).to_have_text("Live")
     not_reloaded(page)
-
-
-def test_the_page_recovers_by_itself_from_a_web_process_that_died(
-    page: Page, api: httpx.Client, stream: str, running: Product, watched: Watched
-) -> None:
-    for provoked in ("WebSocket", "ERR_CONNECTION", "Failed to load resource", "/live/now/"):
-        watched.forgive(provoked)
-    page.goto(f"/streams/{stream}/")
-    is_live(page)
-    os.kill(running.pid("web"), signal.SIGKILL)
-    word = page.locator("[data-live-word]")
-    expect(word).to_have_text("Reconnecting", timeout=5_000)
-    # Of the newest numbers, not of the line that is tried again meanwhile.
-    expect(page.locator("[data-live-status]")).to_have_text(re.compile(r"Reconnecting\s+[0-9]+ s"))
-    expect(word).to_have_text("Live", timeout=30_000)
-    publish(api, stream, 1, 2, 3)
-    becomes(page, f"stream:{stream}", "messages", "3", within_s=5)
-    not_reloaded(page)
-
-
-def test_the_page_recovers_by_itself_from_a_store_that_died(
-    page: Page, api: httpx.Client, stream: str, running: Product, watched: Watched
-) -> None:
-    for provoked in ("WebSocket", "ERR_CONNECTION", "Failed to load resource", "/live/now/"):
-        watched.forgive(provoked)
-    page.goto(f"/streams/{stream}/")
-    is_live(page)
-    os.kill(running.pid("valkey"), signal.SIGKILL)
-
-    def is_published() -> bool:
-        return api.post(f"/streams/{stream}/messages", json=[{"id": "a", "body": 1}]).is_success
-
-    until(is_published, within_s=30, what="the store takes messages again")
-    becomes(page, f"stream:{stream}", "messages", "1", within_s=20)
-    expect(page.locator("[data-live-word]")).to_have_text("Live", timeout=10_000)
-    not_reloaded(page)
-
-
-def test_a_store_that_is_away_for_a_moment_takes_no_list_away(
-    page: Page, api: httpx.Client, stream: str, running: Product, watched: Watched
-) -> None:
-    watched.forgive("503")
-    publish(api, stream, *range(20))
-    page.goto(f"/streams/{stream}/")
-    is_live(page)
-    store = running.pid("valkey")
-    os.kill(store, signal.SIGSTOP)
-    try:
-        page.locator("a[data-open]").first.click()
-        note = page.locator("[data-unanswered]")
-        expect(note).to_contain_text(re.compile("did not respond.*[0-9a-f]{8}"), timeout=20_000)
-    finally:
-        os.kill(store, signal.SIGCONT)
-    expect(page.locator("a[data-open]")).to_have_count(20)
-    page.locator("a[data-open]").first.click()
-    expect(page.locator(".detail")).to_be_visible()
-    expect(note).to_be_hidden()
-    not_reloaded(page)
-
-
-def test_a_tail_that_is_refused_does_not_say_live(
-    page: Page, api: httpx.Client, stream: str, watched: Watched
-) -> None:
-    watched.forgive("401")
-    page.goto(f"/streams/{stream}/tail/")
-    word = page.locator("[data-tail-word]")
-    expect(word).to_have_text("Waiting for messages")
-    page.context.clear_cookies(name="sessionid")  # its socket stays
-    publish(api, stream, {"n": 1})
-    expect(word).to_have_text("Stale")
-    expect(page.get_by_text("The server did not respond.")).to_be_visible()
-
-
-def test_a_part_that_nobody_answers_is_said_and_the_effect_of_other_limits_is_not_saved(
-    page: Page, api: httpx.Client, stream: str, watched: Watched
-) -> None:
-    for provoked in ("ERR_INTERNET_DISCONNECTED", "htmx:"):
-        watched.forgive(provoked)
-    publish(api, stream, *range(20))
-    word = page.get_by_text("The server did not respond. This page shows earlier data")
-    page.goto(f"/streams/{stream}/")
-    page.context.set_offline(True)
-    page.locator("a[data-open]").first.click()
-    expect(word).to_be_visible()
-    page.context.set_offline(False)
-    page.locator("a[data-open]").first.click()
-    expect(page.locator(".detail")).to_be_visible()
-    expect(word).to_be_hidden()
-    page.goto(f"/streams/{stream}/retention/")
-    page.get_by_label("Max messages", exact=True).fill("15")
-    expect(page.get_by_role("button", name="Save and remove 5 messages")).to_be_visible()
-    page.context.set_offline(True)
-    page.get_by_label("Max messages", exact=True).fill("8")
-    expect(word).to_be_visible()
-    expect(page.locator("#effect")).to_have_js_property("inert", True)
-    page.context.set_offline(False)
-    expect(page.get_by_role("button", name="Save and remove 12 messages")).to_be_visible()
-    expect(page.locator("#effect")).to_have_js_property("inert", False)
-    expect(word).to_be_hidden()
-
-
-def test_a_restarted_worker_is_told_on_the_overview(page: Page, running: Product) -> None:
-    is_live(page)
-    os.kill(running.pid("worker"), signal.SIGKILL)
-    row = page.locator("#processes li", has_text="worker")
-    expect(row).to_contain_text("restarted", timeout=20_000)
-    not_reloaded(page)
-
-
-def test_while_the_worker_hangs_nothing_passes_for_fresh(
-    page: Page, api: httpx.Client, stream: str, running: Product
-) -> None:
-    tailing, tailed = page.context.new_page(), page.context.new_page()
-    for each in (tailing, tailed):
-        each.goto(f"/streams/{stream}/tail/")
-        is_live(each)
-        expect(each.locator("[data-tail-word]")).to_have_text("Waiting for messages")
-    is_live(page)
-    # What nobody counted is a gap only behind what somebody did.
-    until(lambda: api.get(f"/streams/{stream}/metrics").json()["points"], what="the stream has a sample")
-    worker = running.pid("worker")
-    os.kill(worker, signal.SIGSTOP)
-    try:
-        ready = f"{running.url}/readyz"
-        until(lambda: "has not sampled for" in httpx.get(ready).json()["checks"]["worker"], within_s=20)
-        assert httpx.get(ready).json()["status"] == "degraded"
-        tailed.reload()  # one that was opened before it hung, and one since
-        for each in (tailing, tailed):
-            expect(each.locator("[data-tail-word]")).to_have_text("Stale")
-            expect(each.locator("[data-tail] .dot")).to_have_attribute("data-state", "empty")
-        publish(api, stream, 1, 2, 3)
-        fresh = page.context.new_page()
-        for path in (f"/streams/{stream}/", "/streams/", "/"):
-            fresh.goto(path)
-            expect(fresh.locator("[data-live-word]")).to_have_text("Stale")
-            expect(fresh.locator(".figures [data-field=rate_in]").first).to_have_text("–")
-            assert int(fresh.locator("[data-live-age]").inner_text().split()[0]) > 5
-        expect(fresh.get_by_text("The worker has not sampled for").first).to_be_visible()
-        expect(fresh.locator("#processes li", has_text="worker")).to_contain_text("has not sampled for")
-        expect(page.locator("[data-live-word]")).to_have_text("Stale")
-    finally:
-        os.kill(worker, signal.SIGCONT)
-    for each in (page, fresh):
-        expect(each.locator("[data-live-word]")).to_have_text("Live")
-    expect(tailing.locator("[data-tail-word]")).to_have_text("Live")  # the three have come
-    until(lambda: httpx.get(ready).json()["status"] == "ok", within_s=20)
-    points = api.get(f"/streams/{stream}/metrics").json()["points"]
-    assert None in {point["in"] for point in points}, "nobody counted while it hung"
-
-
-def test_a_browser_without_a_socket_polls(
-    log_in: OpenPage, api: httpx.Client, stream: str, watched: Watched
-) -> None:
-    watched.forgive("WebSocket")
-    page = log_in()
-    page.route_web_socket("**/live/", lambda socket: socket.close())
-    page.goto(f"/streams/{stream}/")
-    expect(page.locator("[data-live-word]")).to_have_text("Live, polling", timeout=20_000)
-    publish(api, stream, 1, 2)
-    becomes(page, f"stream:{stream}", "messages", "2", within_s=5)
 
 
 def test_one_pause_holds_every_number_still_and_says_for_how_long(

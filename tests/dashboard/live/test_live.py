@@ -20,7 +20,7 @@ from django.test.utils import CaptureQueriesContext
 from dashboard.live import live_events, topics
 from dashboard.live.lately import SHARED_S
 from dashboard.live.live_events import StreamSampled
-from dashboard.live.live_feed import REPEATS, Feed
+from dashboard.live.live_feed import REPEATS, SOONEST_S, Feed
 from dashboard.live.live_groups import GroupFeed
 from dashboard.urls import websocket_urlpatterns
 from streams import store
@@ -33,7 +33,7 @@ from streams.services.open_pages import person_group, session_group, tell
 from streams.services.streams import stream_create, stream_delete
 from streams.upkeep.sampling import Sample
 from tests.dashboard.conftest import MakeStream
-from tests.waiting import LONG_ENOUGH_S
+from tests.waiting import LONG_ENOUGH_S, Stopwatch
 
 
 def sample_of(stream: Stream, **figures: Any) -> Sample:
@@ -423,6 +423,22 @@ async def test_what_comes_to_rest_is_told_as_it_slows_down(ours: tuple[Any, Stre
     assert [rate for _, rate in heard] == [0.5] * 9 + [0.0] * REPEATS
     assert [at_ms for at_ms, _ in heard] == [1000 * second for second in range(11, 11 + len(heard))]
     feed._beating.cancel()
+
+
+async def test_a_beat_follows_the_samples_that_it_sums(pages: list[Page], ours: tuple[Any, Stream]) -> None:
+    """By a clock of its own, it would come up to a second later than these, and tell of what is two seconds old."""
+    page = await opened(pages, ours[0], "overview")
+    feed, waited_s = Feed(), []
+    for messages in (77, 78, 79, 80):
+        await feed.publish([sample_of(ours[1], messages=messages)])
+        watch = Stopwatch()
+        while (await page.next("overview"))["event"]["messages"] != messages:
+            pass
+        waited_s.append(watch.elapsed_s)
+    assert min(waited_s[1:]) < SOONEST_S + 0.25, waited_s
+    feed.rest()
+    assert feed._beating
+    await asyncio.wait_for(feed._beating, LONG_ENOUGH_S)
 
 
 async def test_while_another_worker_works_nothing_is_told_and_nothing_old_after_it(
