@@ -54,11 +54,11 @@ if (live && status) {
   });
 }
 
-// What pages do now and then; a hidden page does nothing.
+// What pages do now and then; a hidden page does it when it is seen.
 let beats = 0;
 setInterval(() => {
-  if (document.hidden || live?.isHeld) return;
-  beats += 1;
+  beats = document.hidden || live?.isHeld ? -1 : beats + 1;
+  if (beats < 0) return;
   growOlder(document);
   document.dispatchEvent(new Event("okmq:second"));
   if (beats % 15 === 0 && document.body.dataset.liveState !== "deleted") document.dispatchEvent(new Event("okmq:quarter-minute"));
