@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods
 from dashboard.quantities import number_of
 from dashboard.shown import Shown
 from dashboard.snapshot import saving
+from dashboard.views import whereabouts
 from dashboard.zones import zone_of
 from streams.access import MUST_CHANGE, Caller, caller_for_session, stream_for
 from streams.errors import Refusal, refusal_of
@@ -72,6 +73,8 @@ def _behind(view: Page[P], *methods: str) -> View[P]:
             return _elsewhere(request, "dashboard:password")
         try:
             caller = caller_for_session(request.user, request.session, address=address_of(request))
+            if (sent_on := _moved(request, caller)) is not None:
+                return sent_on
             request.caller = caller  # type: ignore[attr-defined]  # for the frame around the page
             with timezone.override(zone_of(request)):
                 is_saved = request.method == "GET" and not is_part(request) and saving.is_asked(request)
@@ -85,6 +88,27 @@ def _behind(view: Page[P], *methods: str) -> View[P]:
 
     vars(unstored)["methods"] = methods
     return unstored
+
+
+def _moved(request: HttpRequest, caller: Caller) -> HttpResponse | None:
+    """Where somebody is sent whose workspace was deleted or is not theirs any more: what they sent was for that one.
+
+    None where they go on, as on a page that says that it is of another workspace.
+    """
+    before, now = whereabouts.left(request, caller.workspace), caller.workspace
+    is_sent = request.method != "GET"
+    if not before:
+        return None
+    if wants_json(request):
+        refusal = Refusal("workspace_not_found", _("You no longer belong to the workspace of this page."))
+        return JsonResponse(refusal.body(), status=refusal.status) if is_sent else None
+    if is_part(request) and not is_sent:
+        return _elsewhere(request, "dashboard:overview")  # which says it
+    whereabouts.go_to(request, now)
+    told = _("You are now in the workspace %(now)s: %(before)s was deleted, or you no longer belong to it.")
+    told %= {"now": now.name, "before": before}
+    messages.warning(request, f"{told} {_('Nothing was done.')}" if is_sent else told)
+    return _elsewhere(request, "dashboard:overview") if is_sent else None
 
 
 def address_of(request: HttpRequest) -> str:

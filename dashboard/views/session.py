@@ -9,7 +9,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.messages.storage.base import BaseStorage
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
@@ -17,12 +16,12 @@ from django.views.decorators.http import require_POST
 from dashboard import languages, zones
 from dashboard.forms import BootstrapMixin
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
+from dashboard.views import whereabouts
 from dashboard.views.door import address_of, asked_next, console_action, safe_next
-from streams.access import IN_WORKSPACE, MUST_CHANGE, Actor, Caller, caller_for_user
+from streams.access import MUST_CHANGE, Actor, Caller, caller_for_user
 from streams.errors import Refusal
 from streams.models import OneTimePassword
 from streams.services.logins import login_admit, login_closed, login_opened, login_succeeded
-from streams.services.open_pages import session_group, tell
 
 YEAR_S = 365 * 86_400
 
@@ -85,6 +84,7 @@ class Login(_GoesOn, auth_views.LoginView):
         must_change = OneTimePassword.objects.filter(user_id=user.pk).exists()
         if must_change:
             session[MUST_CHANGE] = True
+        whereabouts.begin(self.request, user)
         session.save()
         login_opened(
             user,
@@ -92,7 +92,10 @@ class Login(_GoesOn, auth_views.LoginView):
             actor=Actor(user.get_username(), address_of(self.request)),
             agent=self.request.headers.get("User-Agent", ""),
         )
-        return redirect("dashboard:password") if must_change else answer
+        if must_change:
+            answer = redirect("dashboard:password")
+        whereabouts.remember(self.request, answer, user)
+        return answer
 
 
 class Logout(_GoesOn, auth_views.LogoutView):
@@ -110,11 +113,10 @@ class Logout(_GoesOn, auth_views.LogoutView):
 def workspace(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Look at another workspace. Forms of before are void, and pages that are open say that they are of another one."""
     chosen = caller_for_user(request.user, workspace=request.POST.get("workspace", "") or "-")
-    request.session[IN_WORKSPACE] = chosen.workspace.name
-    rotate_token(request)
-    request.session.save()  # before the sockets come back and look
-    tell({session_group(str(request.session.session_key)): "live.again"})
-    return redirect("dashboard:overview")
+    whereabouts.go_to(request, chosen.workspace)
+    answer = redirect("dashboard:overview")
+    whereabouts.remember(request, answer, request.user)
+    return answer
 
 
 @require_POST
