@@ -362,6 +362,7 @@ class TokenForm(BootstrapMixin, forms.Form):
     streams = forms.CharField(
         label=_("Only these streams"),
         required=False,
+        strip=False,
         max_length=1000,
         widget=forms.TextInput(attrs={"placeholder": _("all"), "spellcheck": "false"}),
         help_text=_("Names or patterns with *, separated by commas."),
@@ -369,4 +370,15 @@ class TokenForm(BootstrapMixin, forms.Form):
     expires = forms.ChoiceField(label=_("Expires"), choices=EXPIRY_DAYS, required=False)
 
     def clean_streams(self) -> list[str]:
-        return [pattern for pattern in self.cleaned_data["streams"].replace(",", " ").split() if pattern]
+        """Empty is every stream, so only what was left empty is."""
+        written = self.cleaned_data["streams"]
+        patterns = written.replace(",", " ").split()
+        if written and not patterns:
+            raise ValidationError(_("No stream is named here. Leave the field empty for all streams."))
+        if len(patterns) > MOST_PATTERNS:
+            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
+        for pattern in patterns:
+            if not naming.is_stream_pattern(pattern):
+                fault = _("Expected 1 to 50 of a-z, A-Z, 0-9, “.”, “_”, “-” and “*” for anything.")
+                raise ValidationError(f"{pattern[:60]}: {fault}")
+        return patterns

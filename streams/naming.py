@@ -16,6 +16,7 @@ NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}"
 TOKEN = r"[^\s\x00-\x1f\x7f.*>]+"
 KEY = rf"{TOKEN}(?:\.{TOKEN})*"
 PATTERN = rf"(?:(?:\*|{TOKEN})\.)*(?:\*|>|{TOKEN})"
+STREAM_PATTERN = r"[A-Za-z0-9._*-]{1,50}"
 
 USER = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}"
 
@@ -23,6 +24,7 @@ _USER = re.compile(USER)
 Owner = TypeVar("Owner")
 _WILDCARD = re.compile(r"[*>]")
 _NAME, _KEY, _PATTERN = re.compile(NAME), re.compile(KEY), re.compile(PATTERN)
+_STREAM_PATTERN = re.compile(STREAM_PATTERN)
 
 
 def is_name(text: str) -> bool:
@@ -33,6 +35,11 @@ def is_name(text: str) -> bool:
 def is_user(text: str) -> bool:
     """Whether a person could be called this; an e-mail address will do."""
     return _USER.fullmatch(text) is not None
+
+
+def is_stream_pattern(text: str) -> bool:
+    """Whether names of streams could be meant by this, in which ``*`` stands for anything."""
+    return _STREAM_PATTERN.fullmatch(text) is not None
 
 
 def key_fault(key: str) -> str | None:

@@ -9,18 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from streams import bearer, selectors
+from streams import bearer, naming, selectors
 from streams.access import workspace_for
 from streams.api.base import ApiView
-from streams.api.fields import Moment, OneOf, Strict, Text
+from streams.api.fields import MOST_PATTERNS, Moment, OneOf, Strict, Text
 from streams.api.operation import Operation
 from streams.api.queries import TokensAsked, WorkspaceAsked
 from streams.errors import Refusal
 from streams.models import Token
 from streams.services.tokens import token_create, token_revoke
-
-MOST_PATTERNS = 100
-STREAM_PATTERN = re.compile(r"[A-Za-z0-9._*-]{1,50}")
 
 
 class StreamPattern(Text):
@@ -28,7 +25,7 @@ class StreamPattern(Text):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if not STREAM_PATTERN.fullmatch(text):
+        if not naming.is_stream_pattern(text):
             raise serializers.ValidationError(
                 "Expected patterns of 1 to 50 characters: letters and digits of ASCII, . _ - and * for anything."
             )

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from django.test import Client
 
 from streams import bearer
@@ -26,6 +27,19 @@ def test_a_token_needs_a_name_and_a_right(owner: Client) -> None:
     assert answer.status_code == 422
     assert {"name", "scopes"} <= answer.context["form"].errors.keys()
     assert not Token.objects.exists()
+
+
+@pytest.mark.parametrize("written", [",", " ", " , ,", "orders;payments", "größe", "a" * 51, "x," * 101])
+def test_a_restriction_that_cannot_be_read_is_no_token_for_every_stream(owner: Client, written: str) -> None:
+    answer = owner.post("/settings/tokens/", {**FORM, "streams": written})
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == ["streams"]
+    assert not Token.objects.exists()
+
+
+def test_a_restriction_that_is_left_empty_is_none(owner: Client) -> None:
+    assert owner.post("/settings/tokens/", {**FORM, "streams": ""}).status_code == 200
+    assert Token.objects.get().streams == []
 
 
 def test_a_token_is_revoked(owner: Client) -> None:
