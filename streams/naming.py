@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 LONGEST_NAME = 50
 LONGEST_KEY = 255
+LONGEST_LABEL = 63
 LONGEST_SHOWN = 100
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,49}"
 TOKEN = r"[^\s\x00-\x1f\x7f.*>]+"
@@ -40,6 +41,21 @@ def is_user(text: str) -> bool:
 def is_stream_pattern(text: str) -> bool:
     """Whether names of streams could be meant by this, in which ``*`` stands for anything."""
     return _STREAM_PATTERN.fullmatch(text) is not None
+
+
+def is_label(text: str) -> bool:
+    """Whether a label could be called this. The database's JSON paths would take anything else for another place."""
+    has_others = any(char in '":\\' or char < " " for char in text)
+    return 1 <= len(text) <= LONGEST_LABEL and not has_others and not is_number(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether this is a whole number to Python, and so a place in an array to Django's JSON paths."""
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
 
 
 def key_fault(key: str) -> str | None:

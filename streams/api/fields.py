@@ -16,7 +16,6 @@ from streams import moments, naming
 LARGEST_INTEGER = 2**53 - 1
 """The largest whole number that every JSON client can read back."""
 
-LONGEST_LABEL_NAME = 63
 LONGEST_LABEL_VALUE = 255
 MOST_LABELS = 64
 PATTERN_SCHEMA = {"type": "string", "maxLength": naming.LONGEST_KEY, "pattern": f"^{naming.PATTERN}$"}
@@ -105,7 +104,7 @@ class Moment(serializers.DateTimeField):
         "type": "object",
         "additionalProperties": {"type": "string", "maxLength": LONGEST_LABEL_VALUE},
         "maxProperties": MOST_LABELS,
-        "propertyNames": {"minLength": 1, "maxLength": LONGEST_LABEL_NAME},
+        "propertyNames": {"minLength": 1, "maxLength": naming.LONGEST_LABEL},
         "description": (
             "A flat map of strings. A name is no whole number and has no colon, quotation mark, backslash or "
             "control character: the database's paths would take it for another place."
@@ -130,27 +129,19 @@ class Labels(serializers.Field):  # type: ignore[type-arg]
 
 
 def label_fault(name: str, value: Any) -> str | None:
-    """What is wrong with a label. The database's JSON paths bound what its name may hold."""
-    if not 1 <= len(name) <= LONGEST_LABEL_NAME or any(char in '":\\' or char < " " for char in name):
+    """What is wrong with a label."""
+    if naming.is_number(name):
+        return _("A label's name must not be a number.")
+    if not naming.is_label(name):
         return _(
             "A label's name has 1 to %(most)s characters, none of them a colon, a quotation mark, "
             "a backslash or a control character."
-        ) % {"most": LONGEST_LABEL_NAME}
-    if _is_number(name):
-        return _("A label's name must not be a number.")
+        ) % {"most": naming.LONGEST_LABEL}
     if not isinstance(value, str) or len(value) > LONGEST_LABEL_VALUE or "\x00" in value:
         return _("A label's value is a string of at most %(most)s characters, none of them NUL.") % {
             "most": LONGEST_LABEL_VALUE
         }
     return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        int(text)
-    except ValueError:
-        return False
-    return True
 
 
 @extend_schema_field(PATTERN_SCHEMA)

@@ -126,6 +126,8 @@ def streams_of(
         # LIKE is blind to case on SQLite; names are not.
         found = found.alias(at=StrIndex("name", Value(name))).filter(at__gt=0)
     for number, (label, value) in enumerate(labels):
+        if not naming.is_label(label):
+            return found.none()
         # Not as a keyword: a label's name may look like a look-up.
         found = found.alias(**{f"label_{number}": KeyTransform(label, "labels")})
         found = found.filter(**{f"label_{number}": value})

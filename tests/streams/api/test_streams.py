@@ -324,6 +324,15 @@ def test_a_label_is_a_name_never_a_look_up(owner: Api, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "name", ["-1", "0", "7", "+1", "1_0", " 1", "9" * 30, "٣", '"', '"a', "\\", "a\\:b", "__", "-", "a.b"]
+)
+def test_a_label_that_no_stream_has_finds_none(owner: Api, name: str) -> None:
+    make(owner, "labelled", labels={"team": "x"})
+    answer = owner.get(f"streams/?label={quote(name + ':x', safe='')}")
+    assert (answer.status_code, names(answer)) == (200, [])
+
+
+@pytest.mark.parametrize(
     "query",
     [
         "limit=0",
