@@ -372,7 +372,7 @@ class TokenForm(BootstrapMixin, forms.Form):
     def clean_streams(self) -> list[str]:
         """Empty is every stream, so only what was left empty is."""
         written = self.cleaned_data["streams"]
-        patterns = written.replace(",", " ").split()
+        patterns: list[str] = written.replace(",", " ").split()
         if written and not patterns:
             raise ValidationError(_("No stream is named here. Leave the field empty for all streams."))
         if len(patterns) > MOST_PATTERNS:

@@ -107,8 +107,12 @@ def _moved(request: HttpRequest, caller: Caller) -> HttpResponse | None:
     whereabouts.go_to(request, now)
     told = _("You are now in the workspace %(now)s: %(before)s was deleted, or you no longer belong to it.")
     told %= {"now": now.name, "before": before}
-    messages.warning(request, f"{told} {_('Nothing was done.')}" if is_sent else told)
-    return _elsewhere(request, "dashboard:overview") if is_sent else None
+    if not is_sent:
+        messages.warning(request, told)
+        return None
+    undone = _("Nothing was done.")
+    messages.warning(request, f"{told} {undone}")
+    return _elsewhere(request, "dashboard:overview")
 
 
 def address_of(request: HttpRequest) -> str:

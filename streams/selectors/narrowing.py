@@ -16,7 +16,7 @@ from streams import expressions
 Row = TypeVar("Row", bound=Model)
 
 
-class Covered(Lookup):  # type: ignore[type-arg]
+class Covered(Lookup):
     """Whether a name is as a pattern says, ``*`` being anything: as ``bearer.streams_cover`` has it.
 
     Not as a regular expression: SQLite's are Python's, which try each ``*`` again for each one before it, and keep
