@@ -84,7 +84,7 @@ ROOT_URLCONF = "okmq.urls"
 ASGI_APPLICATION = "okmq.asgi.application"
 # A form may hold the largest body of all, in which a browser sends each line's end as two bytes, and its other fields.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 16 * 1024 * 1024 + 1024 * 1024
-# None is written to a temporary file: the disk that it would fill may be the store's (``okmq.web.forms`` bounds them).
+# None is written to a temporary file: the disk that it would fill may be the store's (``okmq.web.held`` bounds them).
 FILE_UPLOAD_MAX_MEMORY_SIZE = DATA_UPLOAD_MAX_MEMORY_SIZE
 # Both slash forms are routes of their own; a redirect would lose a POST's body.
 APPEND_SLASH = False

@@ -6,9 +6,7 @@ from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.views.door import to_login
 from streams.api.errors import is_for_programs
-
-UNREAD = "okmq.unread"
-"""In the scope of a request whose body was left out (``okmq.web.forms``)."""
+from streams.api.parsing import UNREAD
 
 
 class UnreadToLogin(MiddlewareMixin):

@@ -12,7 +12,9 @@ from urllib.parse import unquote_to_bytes
 
 from django.urls import Resolver404, resolve
 
-from okmq.web.forms import Form, Held
+from okmq.web.api_bodies import ApiBody
+from okmq.web.forms import Form
+from okmq.web.held import Body, Held
 from streams.dataplane.request import Disconnected, Receive, Request, Scope, Send
 from streams.dataplane.response import refused
 from streams.errors import Refusal
@@ -36,11 +38,11 @@ class Gate:
         scope = {**scope, "path": path_of(scope)}
         request = Request(scope, receive)
         exchange = begin(scope, request.headers.get(REQUEST_ID, b""), request.headers.get(b"user-agent", b""))
+        exchange.route = route_of(scope["path"])
         try:
             await self._pass(scope, request, exchange, send)
         finally:
             exchange.bytes_in += request.received
-            exchange.route = route_of(scope["path"])
             exchange.end()
             self._record(exchange)
 
@@ -57,40 +59,31 @@ class Gate:
                 exchange.bytes_out += len(message.get("body", b""))
             await send(message)
 
-        if not scope["path"].startswith(API_PREFIX):
-            await self._pass_page({**scope, "headers": headers}, request, send_with_id)
-            return
-        try:
-            body = await request.body()
-        except Disconnected:
-            return
-        except Refusal as refusal:
-            await refused(refusal).send(send_with_id, [])
-            return
-        headers = [item for item in headers if item[0] not in {b"content-length", b"transfer-encoding"}]
-        headers.append((b"content-length", b"%d" % len(body)))
-        await self._inner({**scope, "headers": headers}, _replayed(body, request.receive), send_with_id)
-
-    async def _pass_page(self, scope: Scope, request: Request, send: Send) -> None:
-        with Form(scope, request, self._held) as form:
-            if form.is_whole:
-                await self._inner(scope, request.receive, send)
+        scope = {**scope, "headers": headers}
+        with self._body(scope, request, exchange) as body:
+            if body.is_whole:
+                await self._inner(scope, request.receive, send_with_id)
                 return
 
             async def send_last(message: MutableMapping[str, Any]) -> None:
-                if message["type"] == "http.response.start" and not form.is_whole:
+                if message["type"] == "http.response.start" and not body.is_whole:
                     # Where the next request would begin is not known.
                     message["headers"] = [*message.get("headers", []), (b"connection", b"close")]
-                await send(message)
+                await send_with_id(message)
 
             try:
-                await form.read()
+                await body.read()
             except Disconnected:
                 return
             except Refusal as refusal:
-                await refused(refusal).send(send, [])
+                await refused(refusal).send(send_with_id, [])
                 return
-            await self._inner({**scope, "headers": form.headers}, form.receive, send_last)
+            await self._inner({**scope, "headers": body.headers}, body.receive, send_last)
+
+    def _body(self, scope: Scope, request: Request, exchange: Exchange) -> Body:
+        if scope["path"].startswith(API_PREFIX):
+            return ApiBody(scope, request, self._held, is_there=exchange.route != UNKNOWN)
+        return Form(scope, request, self._held)
 
 
 class SocketGate:
@@ -171,17 +164,3 @@ def _template(route: str) -> str:
     """Django's pattern as OpenAPI writes paths."""
     named = _PARAMETER.sub(lambda found: f"{{{found[1] or found[2]}}}", route.replace("^", ""))
     return "/" + named.removesuffix(r"/?\Z")
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A ``receive`` that gives the body that was read, then what the server says next."""
-    given = False
-
-    async def replay() -> MutableMapping[str, Any]:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay

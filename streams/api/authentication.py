@@ -22,14 +22,7 @@ class TokenAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Caller, Token]:
         """Raises Refusal ``unauthorized`` for a missing, unknown or expired token."""
-        secret = bearer.from_header(request.META.get("HTTP_AUTHORIZATION", ""))
-        if secret is None:
-            raise Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
-        token = Token.objects.select_related("workspace").filter(digest=bearer.digest(secret)).first()
-        if token is None:
-            raise Refusal("unauthorized", "Unknown token.")
-        if token.is_expired:
-            raise Refusal("unauthorized", "This token has expired.")
+        token = token_of(request.META.get("HTTP_AUTHORIZATION", ""))
         _note_use(token)
         return caller_for_token(token, address=address_of(request)), token
 
@@ -46,6 +39,23 @@ class TokenOrSession(TokenAuthentication):
             session = request._request.session
             return caller_for_session(user, session, address=address_of(request)), None
         return super().authenticate(request)
+
+
+def token_of(authorization: str) -> Token:
+    """The token in an ``Authorization`` header.
+
+    Raises:
+        Refusal: ``unauthorized`` for a missing, unknown or expired one.
+    """
+    secret = bearer.from_header(authorization)
+    if secret is None:
+        raise Refusal("unauthorized", "Send a token: Authorization: Bearer <token>.")
+    token = Token.objects.select_related("workspace").filter(digest=bearer.digest(secret)).first()
+    if token is None:
+        raise Refusal("unauthorized", "Unknown token.")
+    if token.is_expired:
+        raise Refusal("unauthorized", "This token has expired.")
+    return token
 
 
 def address_of(request: Request) -> str:

@@ -10,6 +10,8 @@ from rest_framework.request import Request
 from streams.decoding import decode
 from streams.errors import Refusal
 
+UNREAD = "okmq.unread"
+"""In the scope of a request whose body was left out before it came here (``okmq.web.held``)."""
 BODY_LIMIT_BYTES = 16 * 1024 * 1024
 MOST_CONTAINERS = 20_000
 """A thousand streams with all that they take are a fifth of it."""
@@ -57,6 +59,9 @@ class StrictRequest(Request):
     """DRF's request, but that a body without Content-Length is read: DRF takes it for an empty one."""
 
     def _parse(self) -> tuple[Any, Mapping[str, Any]]:
+        if UNREAD in getattr(self._request, "scope", {}):
+            # Its token was none when it came, or the database did not say so: an empty body is not what was sent.
+            raise Refusal("store_unavailable", "The body was not read; try again.")
         encoding = self._request.META.get("HTTP_CONTENT_ENCODING", "identity")
         if encoding.strip().lower() not in {"", "identity"}:
             raise Refusal("unsupported_media_type", "Send the body without Content-Encoding.")

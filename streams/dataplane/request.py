@@ -117,7 +117,7 @@ class Request:
         """
         length = self.headers.get(b"content-length", b"0")
         if length.isdigit() and int(length[:20]) > BODY_LIMIT_BYTES:
-            raise _too_large()
+            raise too_large()
         whole = Stepped(self._whole_body())
         if whole.is_done:  # most bodies arrive with their head, and need no timer
             return await whole
@@ -136,7 +136,7 @@ class Request:
         self.received = len(first)
         if not message.get("more_body", False):
             if len(first) > BODY_LIMIT_BYTES:
-                raise _too_large()
+                raise too_large()
             return first
         parts = [first]
         while True:
@@ -147,7 +147,7 @@ class Request:
             parts.append(message.get("body", b""))
             self.received += len(parts[-1])
             if self.received > BODY_LIMIT_BYTES:
-                raise _too_large()
+                raise too_large()
             if not message.get("more_body", False):
                 return b"".join(parts)
 
@@ -215,7 +215,8 @@ def too_late() -> Refusal:
     return Refusal("request_timeout", "The body did not arrive in time.", headers={"Connection": "close"})
 
 
-def _too_large() -> Refusal:
+def too_large() -> Refusal:
+    """The refusal of a body of more than ``BODY_LIMIT_BYTES``."""
     # What is left of the body is not read, so the connection cannot serve another request.
     return Refusal(
         "payload_too_large",

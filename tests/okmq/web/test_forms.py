@@ -11,9 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from okmq.web import forms
-from okmq.web.forms import LARGEST_BYTES, MOST_BYTES
+from okmq.web import forms, held
+from okmq.web.forms import LARGEST_BYTES
 from okmq.web.gate import Gate
+from okmq.web.held import MOST_BYTES
 from streams.dataplane import request as bodies
 from tests.okmq.memory import megabytes
 from tests.okmq.web.test_observed import log_in
@@ -183,7 +184,7 @@ def test_a_body_that_does_not_come_is_given_up(
 
 
 def test_forms_that_are_sent_at_once_have_a_bound_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forms, "MOST_AT_ONCE_BYTES", 3 * MOST_BYTES)
+    monkeypatch.setattr(held, "MOST_AT_ONCE_BYTES", 3 * MOST_BYTES)
     monkeypatch.setattr(forms, "_is_logged_in", lambda cookies: True)
     meanwhile: list[Any] = []
 

@@ -67,6 +67,17 @@ def test_a_chunked_body_has_a_bound(owner: Api, served: Any) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "payload_too_large")
 
 
+@pytest.mark.parametrize("method", ["DELETE", "PATCH"])
+def test_a_body_that_was_left_out_is_not_taken_for_an_empty_one(
+    owner: Api, gated: Any, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    owner.post("streams/", {"name": "orders"})
+    monkeypatch.setattr("okmq.web.api_bodies._is_a_tokens", lambda authorization: False)
+    answer = call(gated, owner, method, "streams/orders", content=b" " * 100_000)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "store_unavailable")
+    assert Stream.objects.filter(workspace=owner.workspace, name="orders").exists()
+
+
 def test_a_chunked_change_is_read(owner: Api, served: Any) -> None:
     owner.post("streams/", {"name": "orders"})
     answer = call(served, owner, "PATCH", "streams/orders", content=pieces(b'{"ttl": 7}'))
