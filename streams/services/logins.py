@@ -2,7 +2,8 @@
 
 import contextlib
 import ipaddress
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -29,44 +30,35 @@ def login_admit(account: str, *, address: str) -> None:
 
     An account is never locked for everybody, or anyone could lock it: what is counted is an account from an address
     (an IPv6 network of 64 bits counts as one), and an address. After ``FREE_FAILURES`` each further attempt
-    doubles the wait, up to ``LONGEST_WAIT``; ``login_succeeded`` forgets it, and so does an hour of quiet.
+    doubles the wait, up to ``LONGEST_WAIT``; ``login_succeeded`` forgets it, and so does an hour of quiet. An attempt
+    that has to wait counts nothing and writes nothing, so that an address leaves a bounded number of rows and events.
 
     Raises:
         Refusal: ``rate_limited`` with ``retry_after``, seconds.
     """
-    now = timezone.now()
-    waits: list[timedelta] = []
+    now, subjects = timezone.now(), _subjects(account, address=address)
+    # Looked at before anything is written: who has to wait costs a read, and nobody else waits for the database.
+    _refuse_blocked(FailedLogins.objects.filter(subject__in=subjects.values()), now=now)
     with transaction.atomic():
         FailedLogins.objects.filter(last_at__lt=now - FORGOTTEN_AFTER).delete()
-        for kind, subject in _subjects(account, address=address).items():
-            FailedLogins.objects.get_or_create(subject=subject, defaults={"last_at": now})
-            held = FailedLogins.objects.select_for_update().get(subject=subject)
-            if held.blocked_until is not None and held.blocked_until > now:
-                waits.append(held.blocked_until - now)
-                continue
-            held.failures, held.last_at = held.failures + 1, now
-            beyond = held.failures - FREE_FAILURES[kind]
-            held.blocked_until = (
+        held = {kind: _locked(subject, now=now) for kind, subject in subjects.items()}
+        _refuse_blocked(held.values(), now=now)  # of attempts at once another may have been the last
+        for kind, failed in held.items():
+            failed.failures, failed.last_at = failed.failures + 1, now
+            beyond = failed.failures - FREE_FAILURES[kind]
+            failed.blocked_until = (
                 None if beyond < 0 else now + min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(beyond, 10))
             )
-            held.save()
+            failed.save()
             if beyond == 0:
                 event_record(
                     None,
                     kind="session.refused",
                     actor=Actor("nobody", address),  # a name that was only claimed is no actor
                     after={"account": account.replace("\x00", "")[:100]},
-                    summary=f"{held.failures:,} logins failed from {address or 'an unknown address'}; further attempts "
-                    "have to wait.",
+                    summary=f"{failed.failures:,} logins failed from {address or 'an unknown address'}; further "
+                    "attempts have to wait.",
                 )
-    if waits:
-        seconds = max(1, round(max(waits).total_seconds()))
-        raise Refusal(
-            "rate_limited",
-            f"Too many wrong passwords; try again in {seconds} seconds.",
-            headers={"Retry-After": str(seconds)},
-            retry_after=seconds,
-        )
 
 
 def login_succeeded(account: str, *, address: str) -> None:
@@ -114,6 +106,26 @@ def logins_end(user: AbstractBaseUser, *, but: str = "", login_id: int | None = 
     found.delete()
     tell({session_group(key): "live.end" for key in session_keys})
     return len(session_keys)
+
+
+def _locked(subject: str, *, now: datetime) -> FailedLogins:
+    FailedLogins.objects.get_or_create(subject=subject, defaults={"last_at": now})
+    return FailedLogins.objects.select_for_update().get(subject=subject)
+
+
+def _refuse_blocked(held: Iterable[FailedLogins], *, now: datetime) -> None:
+    """Raises Refusal ``rate_limited`` where one of them has to wait."""
+    ends = [
+        each.blocked_until for each in held if each.blocked_until is not None and each.blocked_until > now
+    ]
+    if ends:
+        seconds = max(1, round((max(ends) - now).total_seconds()))
+        raise Refusal(
+            "rate_limited",
+            f"Too many wrong passwords; try again in {seconds} seconds.",
+            headers={"Retry-After": str(seconds)},
+            retry_after=seconds,
+        )
 
 
 def _subjects(account: str, *, address: str) -> dict[str, str]:

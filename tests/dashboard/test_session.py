@@ -279,6 +279,50 @@ def test_an_address_that_tries_every_account_waits_for_all(nobody: Client, perso
     assert log_in(nobody, RIGHT).status_code == 429
 
 
+def written() -> list[Any]:
+    """What attempts to log in leave behind."""
+    refused = (
+        Event.objects.filter(kind="session.refused").order_by("id").values_list("id", "summary", "after")
+    )
+    return [list(refused), list(FailedLogins.objects.order_by("subject").values())]
+
+
+def test_an_attempt_of_an_address_that_has_to_wait_leaves_nothing(nobody: Client, person: str) -> None:
+    for number in range(FREE_FAILURES["address"]):
+        log_in(nobody, WRONG, name=f"account-{number}")
+    before = written()
+    for number in range(4):
+        for _ in range(FREE_FAILURES["account"] + 1):
+            assert log_in(nobody, WRONG, name=f"other-{number}").status_code == 429
+    assert log_in(nobody, RIGHT).status_code == 429
+    assert written() == before
+    FailedLogins.objects.update(blocked_until=timezone.now())
+    assert log_in(nobody, RIGHT).status_code == 302
+
+
+def test_an_attempt_at_an_account_that_has_to_wait_leaves_nothing(nobody: Client, person: str) -> None:
+    for _ in range(FREE_FAILURES["account"]):
+        log_in(nobody, WRONG)
+    before = written()
+    for _ in range(FREE_FAILURES["address"]):
+        assert log_in(nobody, WRONG).status_code == 429
+    assert written() == before
+    assert log_in(nobody, WRONG, name="somebody").status_code == 200
+
+
+def test_events_of_an_address_are_few_in_an_hour_whatever_it_tries(
+    nobody: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, each = timezone.now(), FREE_FAILURES["account"]
+    for minute in range(60):
+        monkeypatch.setattr(timezone, "now", lambda minute=minute: began + timedelta(minutes=minute))
+        for number in range(5 * FREE_FAILURES["address"] if minute == 0 else each):
+            log_in(nobody, WRONG, name=f"account-{minute // 20}-{number // each}")
+    first_burst = FREE_FAILURES["address"] // each + 1
+    assert first_burst <= Event.objects.filter(kind="session.refused").count() <= first_burst + 2
+    assert FailedLogins.objects.count() <= first_burst + 2
+
+
 def test_the_neighbours_of_an_ipv6_address_count_as_it(nobody: Client, person: str) -> None:
     for number in range(1, 8):
         log_in(nobody, WRONG, REMOTE_ADDR=f"2001:db8::{number}")
