@@ -15,7 +15,9 @@ UNTAKEN = re.compile("[\0\ud800-\udfff]")
 UNTAKEN_SAID = "NUL and lone surrogates are not accepted, also not written as an escape."
 """YAML's escapes can name what neither the database nor a terminal takes."""
 
-PLAIN_TAGS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+NO_TAGS = "Tags are not accepted."
+PLAIN_VALUES = {f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float")}
+"""What a value without quotes can be besides text."""
 
 Path = tuple[str, ...]
 
@@ -59,17 +61,29 @@ class Document:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without what is not JSON: times stay text, and nothing is said twice or by reference."""
+    """YAML without what is not JSON: times stay text, nothing is said twice or by reference, no type is given by a tag.
+
+    Attributes:
+        tagged: the nodes that have a tag of their own, by ``id``; never constructed, since a tag can ask for a value
+            that its text is none of.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.tagged: set[int] = set()
+        super().__init__(text)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases are not accepted", problem_mark=event.start_mark)
-        return super().compose_node(parent, index)
+        node = super().compose_node(parent, index)
+        if event.tag is not None:
+            self.tagged.add(id(node))
+        return node
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag in PLAIN_VALUES]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 
@@ -97,8 +111,10 @@ def read(text: str) -> Document:
         raise Faulty([Fault(*place, "", f"{error.problem or error.context}.")]) from None
     except RecursionError:
         raise Faulty([Fault(1, 1, "", TOO_DEEP)]) from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise Faulty([Fault(1, 1, "", f"This is not YAML: {error}.")]) from None
+    except yaml.YAMLError as error:
+        raise Faulty([Fault(*_stand(loader), "", f"This is not YAML: {error}.")]) from None
+    except (ValueError, OverflowError):  # from an escape, or from the version in %YAML
+        raise Faulty([Fault(*_stand(loader), "", "This number is not one that YAML knows.")]) from None
     finally:
         loader.dispose()
     if not isinstance(content, dict):
@@ -107,6 +123,12 @@ def read(text: str) -> Document:
         raise Faulty(faults)
     document.content = content
     return document
+
+
+def _stand(loader: _Loader) -> tuple[int, int]:
+    """Up to where a text has been read."""
+    mark = loader.get_mark()  # type: ignore[no-untyped-call]
+    return mark.line + 1, mark.column + 1
 
 
 def _untaken(text: str, error: ReaderError) -> Fault:
@@ -119,20 +141,27 @@ def _plain(loader: _Loader, node: yaml.Node, path: Path, document: Document, fau
     place = (node.start_mark.line + 1, node.start_mark.column + 1)
     if len(path) > DEEPEST:
         raise Faulty([Fault(*place, ".".join(path[:4]), TOO_DEEP)])
-    if isinstance(node, yaml.CollectionNode) and node.tag not in PLAIN_TAGS:
-        faults.append(Fault(*place, ".".join(path), "Tags are not accepted."))
+    if id(node) in loader.tagged:
+        faults.append(Fault(*place, ".".join(path), NO_TAGS))
         return {}
     if isinstance(node, yaml.SequenceNode):
         return [_plain(loader, each, (*path, str(n)), document, faults) for n, each in enumerate(node.value)]
     if not isinstance(node, yaml.MappingNode):
         if UNTAKEN.search(node.value):
             faults.append(Fault(*place, ".".join(path), UNTAKEN_SAID))
-        return loader.construct_object(node)
+        try:
+            return loader.construct_object(node)
+        except (ValueError, OverflowError):  # such as 0x_, or more digits than Python reads
+            faults.append(Fault(*place, ".".join(path), "This number cannot be read."))
+            return None
     found: dict[str, Any] = {}
     for key_node, value_node in node.value:
         at = (key_node.start_mark.line + 1, key_node.start_mark.column + 1)
         # A name such as 2026 or on is text here, whatever YAML makes of it.
         name = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+        if id(key_node) in loader.tagged:
+            faults.append(Fault(*at, ".".join(path), NO_TAGS))
+            continue
         if name is None:
             faults.append(Fault(*at, ".".join(path), "Expected a name."))
             continue
