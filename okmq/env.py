@@ -32,6 +32,15 @@ _SPARK_MASTER = re.compile(
 )
 
 
+SECRET = frozenset(
+    {
+        *("OKMQ_ADMIN_PASSWORD", "OKMQ_ADMIN_TOKEN", "OKMQ_SECRET_KEY"),
+        *("OKMQ_REDIS_URL", "OKMQ_MEMORY_REDIS_URL", "OKMQ_DATABASE_URL", "OKMQ_MAIL_URL"),
+    }
+)
+"""Variables that are a secret or have one inside: a URL that cannot be read does not tell where its password ends."""
+
+
 class EnvError(ValueError):
     """A variable holds a value that cannot be used; the message is one sentence for a person."""
 
@@ -147,7 +156,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         dotenv: the file with defaults; None reads none.
 
     Raises:
-        EnvError: naming the variable, the value and what is allowed.
+        EnvError: naming the variable, the value where it is no secret, and what is allowed.
     """
     if environ is None:
         environ = os.environ
@@ -168,9 +177,8 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
     given_redis = read("OKMQ_REDIS_URL", addresses.of_store, "")
     given_memory = read("OKMQ_MEMORY_REDIS_URL", addresses.of_server, "")
     if given_memory and given_memory == given_redis:
-        raise EnvError(
-            f"OKMQ_MEMORY_REDIS_URL={given_memory!r}: expected another server than OKMQ_REDIS_URL names."
-        )
+        expected = "expected another server than OKMQ_REDIS_URL names."
+        raise _refused("OKMQ_MEMORY_REDIS_URL", given_memory, expected)
     private_memory = not given_redis and not given_memory
     own_memory = f"unix://{private_socket(data_dir, server='valkey-memory')}" if private_memory else None
     found = Env(
@@ -219,11 +227,15 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
 
 
 def parse_named(name: str, text: str, parse: Callable[[str], T]) -> T:
-    """Parse one value; the parser's complaint is completed with the variable's name and the value."""
+    """Parse one value; the parser's complaint is completed with the variable's name and, of no secret, the value."""
     try:
         return parse(text)
     except ValueError as error:
-        raise EnvError(f"{name}={text!r}: {error}") from None
+        raise _refused(name, text, str(error)) from None
+
+
+def _refused(name: str, text: str, expected: str) -> EnvError:
+    return EnvError(f"{name}: {expected}" if name in SECRET else f"{name}={text!r}: {expected}")
 
 
 def _between(low: int, high: int) -> Callable[[str], int]:
@@ -260,7 +272,7 @@ def _names(text: str) -> tuple[str, ...]:
 def _database_url(text: str) -> str:
     if not text.startswith(("sqlite:///", "postgres://", "postgresql://")):
         raise ValueError("expected a URL that starts with sqlite:/// or postgresql://.")
-    return text
+    return addresses.of_url(text)
 
 
 def _mail_url(text: str) -> str:
@@ -268,7 +280,7 @@ def _mail_url(text: str) -> str:
         raise ValueError(
             "expected smtp://, starttls:// or smtps://, user:password@ where needed, and host:port."
         )
-    return text
+    return addresses.of_url(text)
 
 
 def _admin_token(text: str) -> str:

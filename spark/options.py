@@ -30,6 +30,8 @@ KNOWN = (
     "view",
 )
 KNOWN_OF_WRITER = ("url", "memoryUrl", "workspace", "stream")
+SECRET = frozenset({"url", "memoryUrl"})
+"""They may have a password inside, also where they cannot be read: not shown."""
 _SPARKS = frozenset({"checkpointlocation", "queryname"})
 DEFAULT_ROWS_PER_PARTITION = 50_000
 # The place of "earliest" and "latest" inside a map of offsets, as in Spark's Kafka source.
@@ -215,7 +217,8 @@ def _reader(given: Mapping[str, str], *, known: Sequence[str]) -> _Read:
         try:
             return parse_value(value)
         except ValueError as error:
-            raise OptionError(f"Option {name}={value!r}: {error}") from None
+            shown = name if name in SECRET else f"{name}={value!r}"
+            raise OptionError(f"Option {shown}: {error}") from None
 
     return read
 

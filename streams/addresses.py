@@ -5,6 +5,7 @@ and options are those of every node, and any nodes of it may be named; the other
 """
 
 import re
+from urllib.parse import urlsplit
 
 CLUSTERS = ("redis+cluster://", "rediss+cluster://")
 
@@ -28,6 +29,21 @@ def node(url: str, host: str, port: int) -> str:
     return f"{scheme}://{login}{f'[{host}]' if ':' in host else host}:{port}{options}"
 
 
+def of_url(text: str) -> str:
+    """The text where host and port of it can be read.
+
+    Raises:
+        ValueError: they cannot, with what was expected. What stands there may be a password: it is not told.
+    """
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        raise ValueError(
+            "expected host:port behind user:password@; encode / ? # and @ in a password (%2F %3F %23 %40)."
+        ) from None
+    return text
+
+
 def of_server(text: str) -> str:
     """The text where it is the address of one server.
 
@@ -36,7 +52,7 @@ def of_server(text: str) -> str:
     """
     if not text.startswith(("redis://", "rediss://", "unix://")):
         raise ValueError("expected a URL that starts with redis://, rediss:// or unix://.")
-    return text
+    return of_url(text)
 
 
 def of_store(text: str) -> str:
@@ -51,6 +67,8 @@ def of_store(text: str) -> str:
         raise ValueError(
             "expected redis+cluster://host:port,host:port with one or more nodes of the cluster."
         )
+    for each in nodes(text):
+        of_url(each)
     return text
 
 

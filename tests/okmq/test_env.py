@@ -1,4 +1,4 @@
-"""Every value that cannot be used is refused in one sentence that names it."""
+"""Every value that cannot be used is refused in one sentence that names it, and shows no secret."""
 
 from pathlib import Path
 
@@ -40,8 +40,35 @@ from streams import addresses
 def test_a_value_that_cannot_be_used_is_named(name: str, value: str) -> None:
     with pytest.raises(env.EnvError) as refusal:
         env.load({name: value}, dotenv=None)
-    assert str(refusal.value).startswith(f"{name}={value!r}: expected ")
+    shown = name if name in env.SECRET else f"{name}={value!r}"
+    assert str(refusal.value).startswith(f"{shown}: expected ")
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OKMQ_ADMIN_PASSWORD", "canary"),
+        ("OKMQ_ADMIN_TOKEN", "canary token of mine"),
+        ("OKMQ_SECRET_KEY", "canary"),
+        ("OKMQ_MAIL_URL", "smtp://okmq:canary@mail.example.org:587/"),
+        ("OKMQ_MAIL_URL", "smtp://okmq:canary\u2100@mail.example.org:587"),
+        ("OKMQ_REDIS_URL", "valkey://:canary@db:6379"),
+        ("OKMQ_REDIS_URL", "redis://:canary/2@db:6379"),
+        ("OKMQ_REDIS_URL", "redis://:canary\u2100@db:6379"),
+        ("OKMQ_REDIS_URL", "redis+cluster://user:canary@one:x"),
+        ("OKMQ_REDIS_URL", "redis+cluster://user:canary\u2100@one:7001"),
+        ("OKMQ_MEMORY_REDIS_URL", "redis+cluster://:canary@one:7001"),
+        ("OKMQ_DATABASE_URL", "psql://okmq:canary@db/okmq"),
+        ("OKMQ_DATABASE_URL", "postgresql://okmq:canary/2@db/okmq"),
+        ("OKMQ_DATABASE_URL", "postgresql://okmq:canary@db:port/okmq"),
+    ],
+)
+def test_a_secret_that_cannot_be_used_is_not_shown(name: str, value: str) -> None:
+    with pytest.raises(env.EnvError) as refusal:
+        env.load({name: value}, dotenv=None)
+    assert str(refusal.value).startswith(f"{name}: expected ")
+    assert "canary" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +99,10 @@ def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
 
 
 def test_streams_in_memory_need_a_server_of_their_own() -> None:
-    url = "redis://127.0.0.1:6379"
-    with pytest.raises(env.EnvError, match="expected another server"):
+    url = "redis://:canary@127.0.0.1:6379"
+    with pytest.raises(env.EnvError, match="expected another server") as refusal:
         env.load({"OKMQ_REDIS_URL": url, "OKMQ_MEMORY_REDIS_URL": url}, dotenv=None)
+    assert "canary" not in str(refusal.value)
 
 
 def test_beside_a_server_of_ones_own_there_is_no_private_one_in_memory() -> None:

@@ -100,6 +100,14 @@ def test_a_refusal_names_the_option_and_the_value(name: str, value: str) -> None
         parse({**GOOD, name: value})
 
 
+@pytest.mark.parametrize("name", ["url", "memoryUrl"])
+@pytest.mark.parametrize("value", ["valkey://:canary@db:6379", "redis://:canary/2@db:6379"])
+def test_an_address_that_cannot_be_used_is_not_shown(name: str, value: str) -> None:
+    with pytest.raises(OptionError, match=f"^Option {name}: expected ") as refused:
+        parse({**GOOD, name: value})
+    assert "canary" not in str(refused.value)
+
+
 @pytest.mark.parametrize("name", ["ofset", "startingoffset", "subscribe"])
 def test_an_unknown_option_is_refused_with_those_that_are_known(name: str) -> None:
     with pytest.raises(OptionError, match=rf"'{name}'.*startingOffsets"):
