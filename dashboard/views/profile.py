@@ -21,7 +21,7 @@ from dashboard.zones import choice_of, names
 from streams import selectors
 from streams.access import MUST_CHANGE, Actor, Caller
 from streams.errors import Refusal
-from streams.services.logins import login_admit, login_succeeded, logins_end
+from streams.services.logins import login_admit, login_failed, login_succeeded, logins_end
 from streams.services.people import password_change
 
 
@@ -59,7 +59,7 @@ def password(request: HttpRequest) -> HttpResponse:
         name, address = request.user.get_username(), address_of(request)
         try:
             # A browser that somebody left open is no way to try passwords.
-            login_admit(name, address=address)
+            last_of = login_admit(name, address=address)
         except Refusal as refusal:
             status, wait = refusal.status, refusal.message
         else:
@@ -68,6 +68,7 @@ def password(request: HttpRequest) -> HttpResponse:
                 _changed(request, request.user, password=form.cleaned_data["new_password1"])
                 messages.success(request, _("Your password was changed; other browsers are logged out."))
                 return redirect("dashboard:overview" if must_change else "dashboard:profile")
+            login_failed(name, address=address, last_of=last_of)
             status = 422
     context = {"form": form, "must_change": must_change, "wait": wait}
     return render(request, "dashboard/password.html", context, status=status)

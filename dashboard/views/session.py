@@ -21,7 +21,7 @@ from dashboard.views.door import address_of, asked_next, console_action, safe_ne
 from streams.access import MUST_CHANGE, Actor, Caller, caller_for_user
 from streams.errors import Refusal
 from streams.models import OneTimePassword
-from streams.services.logins import login_admit, login_closed, login_opened, login_succeeded
+from streams.services.logins import login_admit, login_closed, login_failed, login_opened, login_succeeded
 
 YEAR_S = 365 * 86_400
 
@@ -69,13 +69,18 @@ class Login(_GoesOn, auth_views.LoginView):
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         account = request.POST.get("username", "")
         try:
-            login_admit(account, address=address_of(request))
+            self._last_of = login_admit(account, address=address_of(request))
         except Refusal as refusal:
             context = self.get_context_data(form=LoginForm(request), refusal=refusal)
             answer = render(request, "dashboard/login.html", context, status=refusal.status)
             answer["Retry-After"] = refusal.headers["Retry-After"]
             return answer
         return super().post(request, *args, **kwargs)
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        account = self.request.POST.get("username", "")
+        login_failed(account, address=address_of(self.request), last_of=self._last_of)
+        return super().form_invalid(form)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         answer = super().form_valid(form)

@@ -25,13 +25,16 @@ LONGEST_WAIT = timedelta(minutes=15)
 FORGOTTEN_AFTER = timedelta(hours=1)
 
 
-def login_admit(account: str, *, address: str) -> None:
+def login_admit(account: str, *, address: str) -> list[str]:
     """Count an attempt, before its password is looked at: of attempts at once none slips by.
 
     An account is never locked for everybody, or anyone could lock it: what is counted is an account from an address
     (an IPv6 network of 64 bits counts as one), and an address. After ``FREE_FAILURES`` each further attempt
     doubles the wait, up to ``LONGEST_WAIT``; ``login_succeeded`` forgets it, and so does an hour of quiet. An attempt
     that has to wait counts nothing and writes nothing, so that an address leaves a bounded number of rows and events.
+
+    Returns:
+        Of ``FREE_FAILURES`` those of which it is the last one, unless it succeeds; for ``login_failed``.
 
     Raises:
         Refusal: ``rate_limited`` with ``retry_after``, seconds.
@@ -50,15 +53,21 @@ def login_admit(account: str, *, address: str) -> None:
                 None if beyond < 0 else now + min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(beyond, 10))
             )
             failed.save()
-            if beyond == 0:
-                event_record(
-                    None,
-                    kind="session.refused",
-                    actor=Actor("nobody", address),  # a name that was only claimed is no actor
-                    after={"account": account.replace("\x00", "")[:100]},
-                    summary=f"{failed.failures:,} logins failed from {address or 'an unknown address'}; further "
-                    "attempts have to wait.",
-                )
+    return [kind for kind, failed in held.items() if failed.failures == FREE_FAILURES[kind]]
+
+
+@transaction.atomic
+def login_failed(account: str, *, address: str, last_of: Iterable[str]) -> None:
+    """The password of an attempt was wrong; an event, where that was the last free one (of ``last_of``)."""
+    for kind in last_of:
+        event_record(
+            None,
+            kind="session.refused",
+            actor=Actor("nobody", address),  # a name that was only claimed is no actor
+            after={"account": account.replace("\x00", "")[:100]},
+            summary=f"{FREE_FAILURES[kind]:,} logins failed from {address or 'an unknown address'}; further attempts "
+            "have to wait.",
+        )
 
 
 def login_succeeded(account: str, *, address: str) -> None:

@@ -287,6 +287,15 @@ def written() -> list[Any]:
     return [list(refused), list(FailedLogins.objects.order_by("subject").values())]
 
 
+def test_a_login_that_succeeds_at_the_last_free_attempt_is_no_failure(nobody: Client, person: str) -> None:
+    for number in range(FREE_FAILURES["address"] - 1):
+        log_in(nobody, WRONG, name=f"account-{number}")
+    for _ in range(3):
+        assert log_in(nobody, RIGHT).status_code == 302
+        nobody.logout()
+    assert not Event.objects.filter(kind="session.refused").exists()
+
+
 def test_an_attempt_of_an_address_that_has_to_wait_leaves_nothing(nobody: Client, person: str) -> None:
     for number in range(FREE_FAILURES["address"]):
         log_in(nobody, WRONG, name=f"account-{number}")
