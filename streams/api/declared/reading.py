@@ -74,7 +74,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if isinstance(event, yaml.AliasEvent):
+        if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="aliases are not accepted", problem_mark=event.start_mark)
         node = super().compose_node(parent, index)
         if event.tag is not None:
@@ -127,7 +127,7 @@ def read(text: str) -> Document:
 
 def _stand(loader: _Loader) -> tuple[int, int]:
     """Up to where a text has been read."""
-    mark = loader.get_mark()  # type: ignore[no-untyped-call]
+    mark = loader.get_mark()
     return mark.line + 1, mark.column + 1
 
 
