@@ -13,6 +13,7 @@ from spark.jobs.settings import JobSettings
 from spark.session import SessionSettings
 from streams.log.client import Log
 from tests.servers import store
+from tests.spark.asking import Asker
 from tests.spark.published import Published
 
 _numbers = itertools.count(1)
@@ -57,3 +58,9 @@ def settings_of_job(published: Published, tmp_path: Path) -> JobSettings:
     return JobSettings(
         redis_url=published.url, history_url=str(tmp_path / "history"), spark_dir=tmp_path / "spark"
     )
+
+
+@pytest.fixture
+def ask(spark: SparkSession, published: Published, settings_of_job: JobSettings) -> Asker:
+    """Somebody who asks of this test's workspace."""
+    return Asker(spark, published, settings_of_job)

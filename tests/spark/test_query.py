@@ -22,69 +22,17 @@ from okmq.demo import flights
 from spark import query, sentences
 from spark.batches import HistoryFile
 from spark.history import History, HistoryUnreadable
-from spark.jobs import archive as job
 from spark.jobs.settings import JobSettings
-from spark.positions import positions
-from spark.query import Answer, QueryFailed
-from spark.source import register
-from spark.tables import COLUMNS, KnownBatches, Seen
+from spark.query import QueryFailed
+from spark.tables import COLUMNS, KnownBatches
 from streams.log import config, trim
 from streams.log.client import Log
 from streams.log.entries import NewMessage, timestamp
 from tests.servers import store
+from tests.spark.asking import Asker
 from tests.spark.published import Published
 
 pytestmark = pytest.mark.spark
-
-
-class Asker:
-    """Asks as somebody who sees every stream of one workspace, unless told otherwise."""
-
-    def __init__(self, spark: SparkSession, published: Published, settings: JobSettings) -> None:
-        self.spark = spark
-        self.published = published
-        self.settings = settings
-        self.known = KnownBatches()
-        self.rollups = self.groups = pa.table({"stream_id": pa.array([], pa.string())})
-
-    def __call__(self, sql: str, *, limit: int = 10_000, only: str | None = None) -> list[Any]:
-        """The rows, decoded."""
-        return [json.loads(row) for row in self.answer(sql, limit=limit, only=only).rows]
-
-    def answer(self, sql: str, *, limit: int = 10_000, only: str | None = None) -> Answer:
-        registered = self.published.log.run(config.streams())
-        seen = Seen(
-            streams=[each for each in registered if not each.internal and only in {None, each.name}],
-            metrics_stream=next((each for each in registered if each.internal), None),
-            rollups=lambda: self.rollups,
-            groups=lambda: self.groups,
-        )
-        return query.ask(self.spark, self.settings, sql, seen=seen, known=self.known, limit=limit)
-
-    def archive(self) -> None:
-        """Take what is there into the history as the job does, by a batch read: its streaming query starts slowly."""
-        log = self.published.log
-        register(self.spark)
-        names = {each.stream_id: each.name for each in log.run(config.streams()) if each.archive}
-        before = log.run(positions(names))
-        below = json.dumps({names[stream_id]: at.last + 1 for stream_id, at in before.items()})
-        reader = self.spark.read.format("okmq").options(**job.options(self.settings))
-        rows = reader.option("endingOffsets", below).load()
-        history = History(self.spark, self.settings.history_url)
-        history.append(
-            rows,
-            query="tests",
-            batch_id=len(list(history.newest_first())),
-            start={stream_id: at.archived for stream_id, at in before.items() if at.last > at.archived},
-            end={stream_id: at.last for stream_id, at in before.items() if at.last > at.archived},
-        )
-        for stream_id, at in before.items():
-            log.run(config.archived_set(stream_id, at.last))
-
-
-@pytest.fixture
-def ask(spark: SparkSession, published: Published, settings_of_job: JobSettings) -> Asker:
-    return Asker(spark, published, settings_of_job)
 
 
 def said_of(ask: Asker, sql: str) -> str:
