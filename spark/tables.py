@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -77,6 +78,12 @@ _SAMPLED = (
     "streams map<string, struct<offset: bigint, messages: bigint, bytes: bigint, committed: bigint, lag: bigint, "
     "`in`: double, bytes_in: double, `out`: double>>, at bigint"
 )
+
+_OWN = (
+    "inline(transform(filter(map_entries(sample.streams), each -> each.key IN ({ids})), "
+    "each -> named_struct('at', sample.at, 'stream_id', each.key, 'is', each.value)))"
+)
+"""Rows of a sample's streams, but of no others than these."""
 
 
 @dataclass(slots=True)
@@ -222,11 +229,14 @@ def _tail_range(stream: Registered, at: Position, in_history: int, bounds: Bound
 
 def _metrics(session: SparkSession, settings: JobSettings, seen: Seen, known: KnownBatches) -> DataFrame:
     held = [] if seen.metrics_stream is None else [seen.metrics_stream]
-    body = sf.from_json("body", _SAMPLED)
+    # In a text, as ``isin`` makes a call to the JVM for each.
+    ids = ", ".join(f"'{each.stream_id}'" for each in seen.streams) or "NULL"
     return (
         messages(session, settings, held, known)
-        .select(body.alias("sample"))
-        .select(sf.col("sample.at").alias("at"), sf.explode("sample.streams").alias("stream_id", "is"))
+        .select(sf.from_json("body", _SAMPLED).alias("sample"))
+        # A sample is of all workspaces. Spark tries a query's conditions below a join and below ``inline``, so no row
+        # is made of another's stream, and the time, too, comes out of what is narrowed.
+        .selectExpr(_OWN.format(ids=ids))
         .join(sf.broadcast(_names(session, seen.streams)), on="stream_id", how="inner")
         .select(
             "stream",
@@ -240,8 +250,9 @@ def _metrics(session: SparkSession, settings: JobSettings, seen: Seen, known: Kn
 
 
 def _counted(session: SparkSession, seen: Seen, rows: pa.Table, *, table: str) -> DataFrame:
+    own = pc.is_in(rows["stream_id"], pa.array([each.stream_id for each in seen.streams], pa.string()))
     return (
-        session.createDataFrame(rows)
+        session.createDataFrame(rows.filter(own))
         .join(sf.broadcast(_names(session, seen.streams)), on="stream_id", how="inner")
         .select([name for name, _ in COLUMNS[table]])
     )
