@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from streams import store
-from streams.access import SYSTEM
+from streams.access import IN_WORKSPACE, SYSTEM
 from streams.log import keys, stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
@@ -51,6 +51,9 @@ def _client(name: str, *, workspace: Workspace, role: str) -> Client:
     Membership.objects.create(user=user, workspace=workspace, role=role)
     client = Client()
     client.force_login(user)
+    session = client.session
+    session[IN_WORKSPACE] = workspace.name  # as a login leaves it
+    session.save()
     return client
 
 
