@@ -83,8 +83,8 @@ class SessionSettings:
 def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
     """Start a session, with the source ``okmq`` registered; the caller stops it.
 
-    Nothing is left behind in the working directory, and nothing listens but on loopback, or on a cluster's behalf on
-    ``settings.host``.
+    Nothing is left behind in the working directory, and nothing listens but on loopback, answering nobody else, or on a
+    cluster's behalf on ``settings.host``.
 
     Raises:
         NotStarted: the JVM has ended.
@@ -119,6 +119,8 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         # end Spark for everybody.
         "spark.executor.killOnFatalError.depth": "0",
         **({} if settings.is_local else ENDING_DEAF_TASKS),
+        # Any user of the machine may connect to its ports. Spark makes the secret itself, and keeps it within Java.
+        **({"spark.authenticate": "true"} if settings.is_local else {}),
         "spark.driver.host": host,
         "spark.driver.bindAddress": host,
         "spark.ui.enabled": "false",
