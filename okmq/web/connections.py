@@ -54,8 +54,13 @@ class BoundedProtocol(HttpToolsProtocol, Connection, ABC):
 
     def idle_s(self) -> float | None:
         """For how long no request has been under way, in seconds; a head that has begun is none yet."""
-        task = self.timeout_keep_alive_task
-        return None if task is None else self.timeout_keep_alive - (task.when() - self.loop.time())
+        now = self.loop.time()
+        if self.timeout_keep_alive_task is not None:
+            return self.timeout_keep_alive - (self.timeout_keep_alive_task.when() - now)
+        is_answered = self.cycle is None or self.cycle.response_complete
+        if self._deadline is not None and is_answered and not self._is_in_body:
+            return HEAD_TIMEOUT_S - (self._deadline.when() - now)
+        return None
 
     def end(self) -> None:
         """Hang up at once; what was answered still leaves."""

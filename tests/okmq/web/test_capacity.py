@@ -16,6 +16,7 @@ from websockets.sync.client import connect
 from dashboard.urls import websocket_urlpatterns
 from okmq.web import capacity
 from okmq.web.capacity import OTHER_FILES, PART_ENDED, Capacity, most_of
+from okmq.web.connections import HEAD_TIMEOUT_S
 from tests.okmq.web.served import Served, connected, make_static_root, session_cookie, told
 from tests.product import Product
 from tests.waiting import until
@@ -100,7 +101,7 @@ def test_a_head_that_has_begun_makes_room_as_well(served: Served) -> None:
     with ExitStack() as stack:
         for _ in range(MOST):
             stack.enter_context(connected(served.port)).sendall(GET[:20])
-        until(lambda: is_served_anew(served))
+        until(lambda: is_served_anew(served), within_s=HEAD_TIMEOUT_S / 3)
 
 
 def test_where_something_is_under_way_on_all_a_new_one_is_told(served: Served, held: Held) -> None:
