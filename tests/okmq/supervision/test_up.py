@@ -211,11 +211,7 @@ def test_a_busy_port_is_one_sentence(product: Product) -> None:
     [
         ("OKMQ_PORT", "eighty", "OKMQ_PORT='eighty': expected a whole number from 1 to 65535."),
         ("OKMQ_FSYNC", "sometimes", "OKMQ_FSYNC='sometimes': expected one of always, everysec, no."),
-        (
-            "OKMQ_ADMIN_TOKEN",
-            "short",
-            "OKMQ_ADMIN_TOKEN='short': expected 16 to 200 visible ASCII characters.",
-        ),
+        ("OKMQ_ADMIN_TOKEN", "short", "OKMQ_ADMIN_TOKEN: expected 16 to 200 visible ASCII characters."),
         ("OKMQ_HISTORY_URL", "/dev/null/history", "OKMQ_HISTORY_URL='/dev/null/history': Not a directory."),
     ],
 )
