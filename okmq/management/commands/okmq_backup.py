@@ -1,5 +1,6 @@
 """``manage.py okmq_backup FOLDER``: copy a running OKMQ."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         folder: Path = options["folder"].absolute()
+        history = bool(options["history"])
         try:
-            contents = backup(
-                settings.ENV, folder, history=bool(options["history"]), runs=selectors.runs_begun_from_now()
-            )
+            contents = backup(settings.ENV, folder, history=history, runs=_runs(history=history))
         except BackupError as error:
             raise CommandError(str(error)) from None
         except LogError as error:
@@ -44,5 +44,10 @@ class Command(BaseCommand):
             f"{contents.streams} streams with {contents.messages:,} messages, as of {contents.taken_at}, "
             f"are in {folder}."
         )
-        if not options["history"] and Path(settings.ENV.history_url).is_dir():
+        if not history and Path(settings.ENV.history_url).is_dir():
             self.stdout.write("The history's files are not in it (--history).")
+
+
+def _runs(*, history: bool) -> Callable[[], int | None]:
+    """How many runs have begun from now on; without the history's files nobody asks, nor the database."""
+    return selectors.runs_begun_from_now() if history else lambda: None
