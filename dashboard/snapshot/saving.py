@@ -40,7 +40,7 @@ def saved(request: HttpRequest, answer: HttpResponseBase, *, caller: Caller) -> 
     context: Mapping[str, object] = {
         "title": page.title.strip(),
         "address": address,
-        "at": f"{formats.moment(now_ms)} {formats.zone_name()}",
+        "at": formats.moment(now_ms),
         "who": caller.actor.name,
         "workspace": caller.workspace.name,
         "style": mark_safe(f"<style>{styles()}</style>"),
