@@ -59,18 +59,18 @@ class Contents:
     format: int = FORMAT
 
 
-def backup(env: Env, folder: Path, *, history: bool, runs: Callable[[], int | None]) -> Contents:
+def backup(env: Env, folder: Path, *, runs: Callable[[], int | None] | None) -> Contents:
     """Copy a running OKMQ into a folder that is empty or not there; it is for its owner only from then on.
 
     Args:
-        history: whether the history's files are copied, too.
-        runs: how many runs of Spark have begun since before this call, or None while one goes on.
+        runs: how many runs of Spark have begun since before this call, or None while one goes on; without it the
+            history's files are not copied.
 
     Raises:
         BackupError: the folder is as it was before, as after a LogError.
         LogError: the store does not answer.
     """
-    source = _history_folder(env) if history else None
+    source = _history_folder(env) if runs else None
     try:
         _check_possible(env, folder)
         was_there = folder.exists()
@@ -88,8 +88,10 @@ def backup(env: Env, folder: Path, *, history: bool, runs: Callable[[], int | No
         raise
 
 
-def _written(env: Env, folder: Path, *, source: Path | None, runs: Callable[[], int | None]) -> Contents:
-    before = _settled(runs) if source else None
+def _written(
+    env: Env, folder: Path, *, source: Path | None, runs: Callable[[], int | None] | None
+) -> Contents:
+    before = _settled(runs) if runs else None
     log = Log(rights.keeper_url(env.redis_url, env.valkey_dir))
     try:
         streams, messages = log.run(_size())
@@ -101,7 +103,7 @@ def _written(env: Env, folder: Path, *, source: Path | None, runs: Callable[[], 
     for name in KEPT:
         if (env.data_dir / name).is_file():
             shutil.copy2(env.data_dir / name, folder / name)
-    if source is not None and source.is_dir():
+    if runs and source is not None and source.is_dir():
         shutil.copytree(source, folder / HISTORY)
         if runs() != before:
             raise BackupError(

@@ -7,6 +7,7 @@ that ends.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import MutableMapping
 from typing import Any
@@ -29,7 +30,7 @@ class Held:
     size_bytes = 0
 
 
-class Body:
+class Body(ABC):
     """The body of one request; as a context it counts among what is held until the request has been answered.
 
     Attributes:
@@ -83,13 +84,13 @@ class Body:
             await asyncio.Event().wait()  # whoever asks is cancelled once the answer is out
         return await self._request.receive()
 
+    @abstractmethod
     async def is_taken(self, size: int) -> bool:
         """Whether a body of so many bytes, more than ``MOST_BYTES``, is read.
 
         Raises:
             Refusal: why it is not, where Django would not know.
         """
-        raise NotImplementedError
 
     async def _read_parts(self) -> None:
         while not self.is_whole:

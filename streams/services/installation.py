@@ -55,17 +55,20 @@ class AnotherDatabase(Exception):
         )
 
 
-def streams_of_another_database() -> int:
-    """How many streams the log holds beside a database that has never been prepared.
+def another_database_refuse() -> None:
+    """Refuse a database that has never been prepared where the log holds streams.
 
-    To tell the log of such a database would take them away: its file was lost, or is not the one that was meant.
+    To tell the log of it would take them away: their database's file was lost, or this is not the one that was meant.
 
     Raises:
+        AnotherDatabase: so it is.
         StoreUnavailable: the log does not answer.
     """
     if Workspace.objects.exists():
-        return 0
-    return sum(not held.internal for held in store.log().run(config.streams()))
+        return
+    held = sum(not each.internal for each in store.log().run(config.streams()))
+    if held:
+        raise AnotherDatabase(held)
 
 
 def installation_prepare(*, password: str | None, token: str | None) -> Prepared:
@@ -100,9 +103,7 @@ def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
     Raises:
         AnotherDatabase: it was never prepared, and the log holds streams; nothing was told.
     """
-    another = streams_of_another_database()
-    if another:
-        raise AnotherDatabase(another)
+    another_database_refuse()
     store.log().run(scripts.older_forget())
     streams = list(Stream.objects.select_related("workspace"))
     there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))

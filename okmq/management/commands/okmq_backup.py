@@ -1,6 +1,5 @@
 """``manage.py okmq_backup FOLDER``: copy a running OKMQ."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,9 @@ class Command(BaseCommand):
         folder: Path = options["folder"].absolute()
         history = bool(options["history"])
         try:
-            contents = backup(settings.ENV, folder, history=history, runs=_runs(history=history))
+            # Without the history the database is not asked: the store's answer comes first.
+            runs = selectors.runs_begun_from_now() if history else None
+            contents = backup(settings.ENV, folder, runs=runs)
         except BackupError as error:
             raise CommandError(str(error)) from None
         except LogError as error:
@@ -46,8 +47,3 @@ class Command(BaseCommand):
         )
         if not history and Path(settings.ENV.history_url).is_dir():
             self.stdout.write("The history's files are not in it (--history).")
-
-
-def _runs(*, history: bool) -> Callable[[], int | None]:
-    """How many runs have begun from now on; without the history's files nobody asks, nor the database."""
-    return selectors.runs_begun_from_now() if history else lambda: None

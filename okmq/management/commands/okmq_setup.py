@@ -18,9 +18,9 @@ from streams.log.errors import LogError
 from streams.services.installation import (
     AnotherDatabase,
     Prepared,
+    another_database_refuse,
     configuration_republish,
     installation_prepare,
-    streams_of_another_database,
 )
 
 
@@ -39,9 +39,15 @@ class Command(BaseCommand):
         try:
             _database_begin()
             call_command("migrate", interactive=False, verbosity=0)
-            _refuse_another(env)
+            another_database_refuse()
             prepared = installation_prepare(password=env.admin_password, token=env.admin_token)
             configuration_republish(archived=partial(archived_offsets, settings.ENV))
+        except AnotherDatabase as error:
+            there = f"delete {env.valkey_dir}" if env.private_store else "empty that server"
+            raise CommandError(
+                f"{error}: bring that database back, or restore a backup; to begin anew without those messages, "
+                f"{there}."
+            ) from None
         except DatabaseError as error:
             raise CommandError(
                 f"The database cannot be used: {str(error).strip().splitlines()[0]}"
@@ -66,16 +72,6 @@ def _database_begin() -> None:
     if connection.vendor == "sqlite":
         path = Path(connection.settings_dict["NAME"])
         path.touch(mode=0o600)
-
-
-def _refuse_another(env: Env) -> None:
-    held = streams_of_another_database()
-    if held:
-        there = f"delete {env.valkey_dir}" if env.private_store else "empty that server"
-        raise CommandError(
-            f"{AnotherDatabase(held)}: bring that database back, or restore a backup; to begin anew without those "
-            f"messages, {there}."
-        )
 
 
 def static_collect() -> bool:
