@@ -27,7 +27,7 @@ from streams.services.events import event_record
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
 from streams.services.offsets_reserved import Archived, memory_reserve
-from streams.services.stream_repairs import leftovers_remove
+from streams.services.stream_repairs import is_of_another_database, leftovers_remove
 from streams.services.streams import internal_stream
 from streams.services.streams_told import streams_publish
 from streams.services.tokens import token_create, token_publish
@@ -47,16 +47,15 @@ class Prepared:
 
 
 class AnotherDatabase(Exception):
-    """The database was never prepared, and the log holds so many streams of another one."""
+    """The log holds so many streams, and the database knows none of them."""
 
     def __init__(self, streams: int) -> None:
-        super().__init__(
-            f"The database is new, and the message store holds {streams} stream{'s' * (streams != 1)} of another one"
-        )
+        held = "a stream" if streams == 1 else f"{streams} streams"
+        super().__init__(f"The message store holds {held} of another database than this one")
 
 
 def another_database_refuse() -> None:
-    """Refuse a database that has never been prepared where the log holds streams.
+    """Refuse a database that knows none of the streams that the log holds.
 
     To tell the log of it would take them away: their database's file was lost, or this is not the one that was meant.
 
@@ -64,11 +63,9 @@ def another_database_refuse() -> None:
         AnotherDatabase: so it is.
         StoreUnavailable: the log does not answer.
     """
-    if Workspace.objects.exists():
-        return
-    held = sum(not each.internal for each in store.log().run(config.streams()))
-    if held:
-        raise AnotherDatabase(held)
+    held = store.log().run(config.streams())
+    if is_of_another_database(held):
+        raise AnotherDatabase(len(held))
 
 
 def installation_prepare(*, password: str | None, token: str | None) -> Prepared:
@@ -101,7 +98,7 @@ def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
         How many streams and tokens.
 
     Raises:
-        AnotherDatabase: it was never prepared, and the log holds streams; nothing was told.
+        AnotherDatabase: nothing was told.
     """
     another_database_refuse()
     store.log().run(scripts.older_forget())
