@@ -299,12 +299,19 @@ def _at_least(characters: int) -> Callable[[str], str]:
 
 
 def _addresses(text: str) -> str:
+    """Addresses and networks of proxies. Whoever believes all of them takes the first one, which anybody may write."""
     for part in text.split(","):
-        if part.strip() != "*":
-            try:
-                ipaddress.ip_network(part.strip(), strict=False)
-            except ValueError:
-                raise ValueError("expected IP addresses or networks, separated by commas, or *.") from None
+        try:
+            is_everybody = ipaddress.ip_network(part.strip(), strict=False).prefixlen == 0
+        except ValueError:
+            is_everybody = part.strip() == "*"
+            if not is_everybody:
+                raise ValueError("expected IP addresses or networks, separated by commas.") from None
+        if is_everybody:
+            raise ValueError(
+                "expected the addresses or networks of your proxies: where everybody is believed, everybody has any "
+                "address."
+            )
     return text
 
 

@@ -34,6 +34,9 @@ from streams import addresses
         ("OKMQ_SPARK_MEMORY", "100m"),
         ("OKMQ_SPARK_CORES", "0"),
         ("OKMQ_FORWARDED_ALLOW_IPS", "zzz"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "*"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "10.0.0.1, 0.0.0.0/0"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "::/0"),
         ("OKMQ_ALLOWED_HOSTS", ","),
     ],
 )
