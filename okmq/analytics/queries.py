@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
 
 from okmq.analytics.counted import groups_of, rollups_of
+from okmq.analytics.disk_watch import DiskWatch
 from okmq.analytics.heap_watch import Asking, HeapWatch
 from okmq.analytics.pools import PROPERTY, Pools
 from okmq.analytics.shared_spark import SharedSpark
@@ -84,6 +85,7 @@ class Queries:
         self.stop = stop
         self.time_limit_s = time_limit_s
         self._heap = HeapWatch(spark)
+        self.disk = DiskWatch(most_bytes=env.sql_disk)
         self._pools = Pools("queries")
         self._threads: list[threading.Thread] = []
         self._taking = threading.Lock()
@@ -148,7 +150,11 @@ class Queries:
     def _answer(self, query: Query) -> None:
         from spark.query import Course
 
-        with self._pools.own() as pool, self._heap.over(group_of(query), Course()) as under:
+        with (
+            self._pools.own() as pool,
+            self._heap.over(group_of(query), Course()) as under,
+            self.disk.over(under),
+        ):
             self._answer_watched(query, _Asked(under, pool))
 
     def _answer_watched(self, query: Query, asked: _Asked) -> None:
@@ -165,7 +171,7 @@ class Queries:
 
             is_noted = self._is_noted(query, note)
         finally:
-            if not is_wanted or is_late or asked.under.is_too_large:
+            if not is_wanted or is_late or asked.under.is_ended:
                 self._see_the_end(query, asking, asked)
         if not is_noted:
             self._until_noted(query, note)
@@ -181,6 +187,8 @@ class Queries:
             service.query_answer(
                 query, columns=asked.answer.columns, rows=asked.answer.rows, truncated=asked.answer.truncated
             )
+        elif asked.under.fills_disk:
+            service.query_end(query, QueryState.FAILED, error=asked.under.fills_disk)
         elif asked.under.is_too_large:
             service.query_end(query, QueryState.FAILED, error=self._too_large())
         else:
@@ -205,7 +213,7 @@ class Queries:
         """Wait for the answer as long as there is a use in it; whether it is wanted, and whether it is late."""
         began: float | None = None
         is_wanted, is_late = True, False
-        while is_wanted and not (is_late or asked.under.is_too_large or self.stop.is_set()):
+        while is_wanted and not (is_late or asked.under.is_ended or self.stop.is_set()):
             if not asking.is_alive():
                 break
             asking.join(POLL_S)

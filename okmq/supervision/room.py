@@ -22,6 +22,11 @@ WITH_ROOM_TO_SPARE = 1.25
 ANSWER_WITHIN_S = 0.5
 
 
+def reserve_of(disk_bytes: int) -> int:
+    """What is kept free of a disk of so many bytes."""
+    return min(MOST_RESERVED_BYTES, int(RESERVED_SHARE * disk_bytes))
+
+
 @dataclass(kw_only=True)
 class Room:
     """Looks after the disk of one private store.
@@ -44,7 +49,7 @@ class Room:
         usage = shutil.disk_usage(self.folder)
         reserve = self.reserve_bytes
         if reserve is None:
-            reserve = min(MOST_RESERVED_BYTES, int(RESERVED_SHARE * usage.total))
+            reserve = reserve_of(usage.total)
         try:
             if usage.free < reserve:
                 self._close(f"{usage.free / 2**20:,.0f} MiB of the disk of {self.folder} are free")
