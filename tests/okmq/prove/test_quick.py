@@ -50,7 +50,7 @@ def test_the_quick_proof_finds_nothing(ran: tuple[int, str, Path], proof: Proof)
     assert (code, proof.sentences(), proof.missing()) == (0, [], []), said
     assert said.rstrip().endswith("Every promise held in what this run has; it has no spark, steady.")
     assert set(proof.parts) == set(PARTS) - {"spark", "steady"}
-    assert all(f"| 0 {name}" in page.read_text() for name in COUNTS)
+    assert all(f" 0 {name}" in page.read_text() for name in COUNTS)
     kills, cuts = proof.parts["kills"], proof.parts["cuts"]
     assert len(kills.struck) == len(QUICK.faults())
     assert [cut.faults for cut in cuts.cuts] == [()] * QUICK.cuts
