@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from okmq.prove import rewrites
 from okmq.prove.faults import Struck
 from okmq.prove.found import OTHERS_WITHIN_S, Proof
 from okmq.prove.machine import Taken
+from okmq.prove.power import EVERY_SECOND
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,9 +86,14 @@ def _crowd(proof: Proof) -> str:
 
 
 def _power(proof: Proof) -> str:
-    cuts = [each for each in proof.struck if "power" in each.name]
-    worst = [each.note for each in cuts if "lost" in each.note][-1:]
-    return "; ".join([f"{len(cuts)} times, {proof.counts['lost']} of `fsync` lost", *worst]) if cuts else ""
+    if (part := proof.parts.get("power")) is None or not part.struck:
+        return ""
+    rewriting = sum(each.name.endswith(rewrites.WHILE) for each in part.struck)
+    told = f"{len(part.struck)} times, {rewriting} of them while the file was being rewritten"
+    in_window = [each for each in part.struck if EVERY_SECOND in each.name]
+    weighed = [(each.weight, each.note) for each in in_window if each.weight is not None]
+    of_window = f"; in the worst of {len(weighed)}: {max(weighed)[1]}" if weighed else ""
+    return f"{told}: {part.counts['lost']} of `fsync` lost{of_window}"
 
 
 def _archive(proof: Proof) -> str:

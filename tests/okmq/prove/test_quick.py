@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from okmq import env
-from okmq.prove import found
+from okmq.prove import found, rewrites
 from okmq.prove.checking import COUNTS
 from okmq.prove.found import ENOUGH_IN_FLIGHT, Proof
 from okmq.prove.jumps import JUMPS_S
@@ -54,6 +54,7 @@ def test_the_quick_proof_finds_nothing(ran: tuple[int, str, Path], proof: Proof)
     kills, cuts = proof.parts["kills"], proof.parts["cuts"]
     assert len(kills.struck) == len(QUICK.faults())
     assert [cut.faults for cut in cuts.cuts] == [()] * QUICK.cuts
+    assert sum(each.name.endswith(rewrites.WHILE) for each in kills.struck) == QUICK.rewriting
     assert cuts.cuts[0].of > 0
     for part in proof.parts.values():
         assert (part.surprises, part.late) == (0, 0)
@@ -64,6 +65,7 @@ def test_what_was_flushed_is_there_after_the_power_went(proof: Proof) -> None:
     power = proof.parts["power"]
     assert (power.sentences, len(power.struck)) == ([], 2 * QUICK.power)
     window = [each.note for each in power.struck if "every second" in each.name]
+    assert any(each.name.endswith(rewrites.WHILE) for each in power.struck)
     assert all(" messages lost, acknowledged as `window`" in note for note in window)
     assert power.lost_in_window > 0
 
