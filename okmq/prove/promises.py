@@ -184,11 +184,11 @@ PROMISES: tuple[Promise, ...] = (
         ),
     ),
     Promise(
-        sentence="Answers of the store that get lost on their way double nothing, and leave nothing open: threads and "
-        "connections of web processes and worker grow by no more than 5 % and a handful, and in ten minutes the memory "
-        "of each by no more than 5 %",
+        sentence="A bad line to the store (every 20th answer lost, connections reset or half-open, answers late, one "
+        "byte at a time) doubles nothing, every call ends by its deadline, and nothing stays open: connections of web "
+        "processes and worker and, in ten minutes, their threads and the memory of each grow by no more than 5 %",
         test="tests/okmq/prove/test_quick.py::test_lost_answers_double_nothing_and_every_call_ends",
-        figure=_noted("answers of the store"),
+        figure=_noted("bad line"),
     ),
     Promise(
         sentence="A store that is killed is there again within 5 seconds per million messages that it holds then, a "

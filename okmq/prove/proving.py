@@ -47,8 +47,8 @@ class Plan:
     """How often each fault strikes; ``cuts``: at how many places the append-only file is cut.
 
     ``power``: how often its power goes, of a store that flushes for every answer, and of one that does so every second.
-    ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
-    slow, each time; ``full_disk_s``: how long its disk is full.
+    ``bad_line_s``: how long the line to the store is bad; ``slow_disk_s``: for how long its flushes are slow, each
+    time; ``full_disk_s``: how long its disk is full.
     ``jumps``: how often the store's clock is set hours and days forth and back.
     ``promotions``: how often a replica that lags is promoted.
     ``steady_s``: for how long it bears half of what it can take.
@@ -221,7 +221,7 @@ def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
         ]
         yield Part(name="power", told=told, scenes=scenes, missing="" if can_be_asked() else NO_FILTER)
     if plan.bad_line_s:
-        told = f"Answers of the store get lost for {plan.bad_line_s:g} s."
+        told = f"The line to the store is bad for {plan.bad_line_s:g} s."
         yield Part(name="line", told=told, scenes=[partial(on_a_bad_line, seconds=plan.bad_line_s)])
     if plan.slow_disk_s:
         told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
