@@ -23,7 +23,8 @@ from okmq.env import Env
 from okmq.supervision.masters import MasterAway
 from streams import naming, store
 from streams.errors import refusal_of
-from streams.log import append, config
+from streams.log import append, config, stats
+from streams.log.client import Op
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable, StreamFull
@@ -235,7 +236,7 @@ class Replays:
             for each in batch
         ]
         try:
-            return store.log().run(append.append_what_fits(replay.target_id, messages))
+            return store.log().run(_published(replay.target_id, messages))
         except StoreUnavailable:
             raise
         except MessageTooLarge as error:
@@ -291,6 +292,15 @@ class Replays:
     def _key_patterns(self, replay: Replay) -> list[str]:
         found = Stream.objects.filter(stream_id=replay.target_id).values_list("keys", flat=True).first()
         return list(found or [])
+
+
+def _published(
+    stream_id: str, messages: Sequence[NewMessage]
+) -> Op[tuple[list[append.Appended], StreamFull | None]]:
+    """Append what fits, and tell the worker, which samples what has changed."""
+    placed, full = yield from append.append_what_fits(stream_id, messages)
+    yield from stats.touch([stream_id])
+    return placed, full
 
 
 def _first_ms(moment: datetime) -> int:
