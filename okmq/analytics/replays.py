@@ -34,7 +34,9 @@ from streams.services import replays as service
 if TYPE_CHECKING:
     from spark.replay import Past, PastRange
 
-AT_ONCE = 4
+AT_ONCE = 2 * service.MOST_UNFINISHED
+"""What one workspace may have under way holds up no other; one with a rate mostly waits for its next batch."""
+
 POLL_S = 0.5
 RETRY_S = 5.0
 
@@ -92,8 +94,10 @@ class Replays:
     def hand_out(self) -> None:
         """Begin threads for what has none, as many as there may be."""
         self._threads = {pk: thread for pk, thread in self._threads.items() if thread.is_alive()}
-        room = AT_ONCE - len(self._threads)
-        for replay in service.replays_working(but=self._threads)[:room]:
+        while len(self._threads) < AT_ONCE:
+            replay = service.replay_next(under_way=self._threads)
+            if replay is None:
+                return
             thread = threading.Thread(target=self._serve_one, args=(replay,), daemon=True)
             self._threads[replay.pk] = thread
             thread.start()

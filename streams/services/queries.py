@@ -17,6 +17,7 @@ from streams.errors import Refusal
 from streams.models import UNFINISHED, Query, QueryState, SavedQuery
 from streams.services.events import event_record
 from streams.services.storable import storable
+from streams.services.turns import next_turn
 
 LONGEST_SQL = 20_000
 """Characters of a query."""
@@ -26,6 +27,9 @@ DEFAULT_ROWS = 1_000
 
 MOST_UNFINISHED = 10
 """Queries of one workspace that wait or run; each may hold a request for as long as it waits."""
+
+MOST_AT_ONCE = 2
+"""Queries of one workspace that run; those of others have their own turn meanwhile."""
 
 KEPT = timedelta(hours=24)
 """How long a query and who asked it are kept."""
@@ -107,12 +111,17 @@ def may_cancel(caller: Caller, query: Query) -> bool:
 
 
 def query_take() -> Query | None:
-    """The oldest query that waits, now starting; None where none does."""
-    queued = Query.objects.filter(state=QueryState.QUEUED)
-    if not queued.exists():  # the look is cheap, the lock is not
+    """The query whose turn it is, now starting; None where there is none."""
+    queued = Query.objects.filter(state=QueryState.QUEUED).order_by("id")
+    waiting = list(queued.values_list("pk", "workspace_id"))
+    under_way = Query.objects.filter(state__in=[QueryState.STARTING, QueryState.RUNNING])
+    if not waiting:
+        return None
+    turn = next_turn(waiting, under_way.values_list("workspace_id", flat=True), most=MOST_AT_ONCE)
+    if turn is None:  # the look is cheap, the lock is not
         return None
     with transaction.atomic():
-        query = queued.select_for_update().select_related("workspace").order_by("id").first()
+        query = queued.select_for_update().select_related("workspace").filter(pk=turn).first()
         if query is not None:
             query.state, query.started_at = QueryState.STARTING, timezone.now()
             query.save(update_fields=["state", "started_at"])

@@ -6,9 +6,10 @@ import pytest
 from pyspark import SparkContext
 
 from okmq.analytics import disk_watch
+from okmq.analytics.answering import group_of
 from okmq.analytics.disk_watch import DiskWatch
 from okmq.analytics.process import Analytics
-from okmq.analytics.queries import Queries, group_of
+from okmq.analytics.queries import Queries
 from spark import folders, session, watching
 from streams.models import Query, QueryState, Run
 from streams.services import history as service_of_runs
@@ -57,7 +58,7 @@ def test_a_query_that_spills_more_than_it_may_ends_alone_and_its_files_go(
     analytics: Analytics, here: Published
 ) -> None:
     here.numbered(here.stream("a"), 50)
-    pid, analytics.queries.disk.most_bytes = spark_pid(), 100 * MIB
+    pid, analytics.queries.answering.disk.most_bytes = spark_pid(), 100 * MIB
     large = put(here, WINDOW)
     first = answering(analytics.queries, large)
     service_of_runs.run_request(jobs=["archive"], requested_by="somebody")
@@ -82,7 +83,7 @@ def test_of_two_the_one_that_has_put_most_on_the_disk_is_ended(analytics: Analyt
     second = answering(analytics.queries, beside)
     group = group_of(large)
     until(lambda: folders.written([group])[group], within_s=120, what="Spark tells what it has written")
-    analytics.queries.disk.most_bytes = 10 * MIB
+    analytics.queries.answering.disk.most_bytes = 10 * MIB
     assert ended(first, large).state == QueryState.FAILED
     beside.refresh_from_db()
     assert (beside.state, beside.error) == (QueryState.RUNNING, "")
@@ -97,7 +98,7 @@ def test_where_the_disk_is_nearly_full_less_is_too_much(
     monkeypatch.setattr(disk_watch, "WORTH_IT_BYTES", MIB)
     found = folders.disk()
     assert found is not None
-    analytics.queries.disk = DiskWatch(most_bytes=2**50, reserve_bytes=found[0])
+    analytics.queries.answering.disk = DiskWatch(most_bytes=2**50, reserve_bytes=found[0])
     large = put(here, WINDOW)
     assert ended(answering(analytics.queries, large), large).state == QueryState.FAILED
     assert large.error.startswith(
