@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
 from spark import session
@@ -61,7 +61,10 @@ def clear() -> None:
 
 def _written_of(context: SparkContext, stage: int) -> int:
     status: Any = context._jsc.sc().statusStore()
-    data = status.lastStageAttempt(stage)
+    try:
+        data = status.lastStageAttempt(stage)
+    except Py4JJavaError:
+        return 0  # so many came after it that Spark has forgotten it
     return int(data.diskBytesSpilled()) + int(data.shuffleWriteBytes())
 
 
