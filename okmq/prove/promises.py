@@ -97,9 +97,11 @@ def _power(proof: Proof) -> str:
 
 
 def _archive(proof: Proof) -> str:
-    kills = sum("archives" in each.name for each in proof.struck)
+    kills = [each.name for each in proof.struck if "archives" in each.name]
     wrong = sum(sentence.startswith("history, ") for sentence in proof.sentences())
-    return f"{wrong} lost, doubled, changed or out of order after {kills} kills" if kills else ""
+    of_spark = sum("of Spark while" in name and "reader" not in name for name in kills)
+    after = f"{of_spark} kills of Spark and {len(kills) - of_spark} of its driver, its readers and the store"
+    return f"{wrong} lost, doubled, changed or out of order after {after}" if kills else ""
 
 
 RUN = "tests/okmq/prove/test_quick.py::test_the_quick_proof_finds_nothing"
@@ -199,8 +201,8 @@ PROMISES: tuple[Promise, ...] = (
         figure=_recovery,
     ),
     Promise(
-        sentence="The others go on while a web process or the worker is down: a publish is stored at least every "
-        f"{OTHERS_WITHIN_S:g} seconds",
+        sentence="The others go on while a web process, the worker or Spark is down: a publish is stored at least "
+        f"every {OTHERS_WITHIN_S:g} seconds",
         test="tests/okmq/supervision/test_up.py::test_several_web_processes_share_the_port",
         figure=lambda proof: (
             f"at most {max((found.silence_s for found in proof.parts.values()), default=0.0):.1f} s "
