@@ -123,7 +123,7 @@ class Log:
         if isinstance(command, Script):
             return self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms(latest=command.latest)
+            fresh = self.clock.fresh_ms(latest=command.latest, about=command.about)
             return self.run(compared_ms(self.clock, command)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
@@ -232,7 +232,7 @@ class AsyncLog:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms(latest=command.latest)
+            fresh = self.clock.fresh_ms(latest=command.latest, about=command.about)
             return await self.run(compared_ms(self.clock, command)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)

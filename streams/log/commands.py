@@ -38,9 +38,13 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most."""
+    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most.
+
+    ``about``: as it is known, without a look, to whom some milliseconds do not matter.
+    """
 
     latest: bool = False
+    about: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,9 +165,10 @@ def streams_anew(reserved: Mapping[str, int]) -> Op[None]:
         reserved: internal id → the offset up to which the store may have given some.
     """
     wanted = (keys.log, keys.meta, keys.gone, keys.hidden, keys.went)
+    steady_ms = yield Steady()
     yield from _all_of(
         [
-            Script("anew", [make(stream_id) for make in wanted], [upto, WIDEST])
+            Script("anew", [make(stream_id) for make in wanted], [upto, WIDEST, steady_ms])
             for stream_id, upto in reserved.items()
         ]
     )

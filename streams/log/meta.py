@@ -55,6 +55,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         loose: what is visible above it has a key, which ``keys.by_key`` knows; -1: nobody noted it.
         keys_from: no key that ``keys.by_key`` knows has its newest message below it.
         missed: messages that went physically before the history had them, and that no person took away.
+        ids_ahead: by how many ms ``ids_since`` is ahead of the steady clock as it was then.
     """
 
     last: int = 0
@@ -92,6 +93,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     loose: int = -1
     keys_from: int = 0
     missed: int = 0
+    ids_ahead: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode
