@@ -32,8 +32,8 @@ ASK_EVERY_S = 0.5
 BACK_WITHIN_S = 120.0
 """How long the archive may take to its next batch, of a core."""
 
-IN_A_ROW = 3
-"""After so many kills the archive may bring a batch to its end."""
+IN_A_ROW, OF_ONE_IN_A_ROW = 3, 5
+"""After so many kills, or so many of what is mostly killed, the archive may bring a batch to its end."""
 
 SPARK = "Spark"
 GROUPS_REST_S = 0.5
@@ -119,8 +119,9 @@ class _Run:
         # Where the JVM goes its start takes most of the time: the others have two turns each.
         turns = [*others, *(name for name in others if name not in {"the driver", SPARK})]
         drawn = (name for _ in range(kills) for name in self.chance.sample(turns, len(turns)))
-        for number in range(0, kills, IN_A_ROW):
-            row = range(min(IN_A_ROW, kills - number))
+        longest = OF_ONE_IN_A_ROW if mostly else IN_A_ROW
+        for number in range(0, kills, longest):
+            row = range(min(longest, kills - number))
             yield [next(drawn), *(mostly for _ in row)] if mostly else [next(drawn) for _ in row]
 
     async def carry_out(self, rows: Sequence[Sequence[str]], *, groups: bool, within_s: float) -> OfSpark:
@@ -149,7 +150,7 @@ class _Run:
                 open_since: list[tuple[str, float]] = []
                 for name in row:
                     number += 1
-                    await self._moment(is_soon=SPARK in row[: len(open_since)])
+                    await self._moment(again=name if name in row[: len(open_since)] else "")
                     under_way = self.batch.under_way
                     open_since.append(await self._kill(name))
                     if name == "valkey" and self.has_groups:  # while Spark is away, the others go on
@@ -164,10 +165,12 @@ class _Run:
                     self.apart.left_out.append(f"{kills - number} of {kills} kills: the time was up")
                     break
 
-    async def _moment(self, *, is_soon: bool) -> None:
-        """Wait for one: any, or just when a batch has come so far; soon: not until Spark has got there again."""
+    async def _moment(self, *, again: str = "") -> None:
+        """Wait for one: any, or just when a batch has come so far; of what is killed again, any once it has started."""
         step = self.chance.choice((None, *STEPS))
-        if step is None or is_soon:
+        if again:
+            await _becomes(lambda: self.victims[again]() is not None, within_s=BACK_WITHIN_S)
+        if step is None or again:
             await asyncio.sleep(self.chance.uniform(0, ANYWHERE_S))
             return
         old = {self.batch.reached(step), ""}
