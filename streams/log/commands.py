@@ -23,10 +23,12 @@ class Pipeline:
 
     Attributes:
         in_memory: which server all of them are for, where whoever asks knows; None: each is asked for its key.
+        apart: a command that is refused has its LogError in the place of its reply; otherwise one refuses all.
     """
 
     commands: Sequence[Sequence[Any]]
     in_memory: bool | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)

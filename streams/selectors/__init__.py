@@ -12,6 +12,7 @@ from streams.selectors.alerts import (
 )
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, rate_lately, usual_now
+from streams.selectors.damaged import DamagedPart, damaged_in, damaged_parts
 from streams.selectors.erasures import erasure_events, erasures_latest, erasures_of
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import (
@@ -171,6 +172,7 @@ __all__ = [
     "METRICS_STREAM",
     "MOST_GROUPS",
     "SILENT_MS",
+    "DamagedPart",
     "DayProfile",
     "Effect",
     "Ending",
@@ -211,6 +213,8 @@ __all__ = [
     "back_test",
     "by_status",
     "by_step",
+    "damaged_in",
+    "damaged_parts",
     "dead_letters",
     "dead_letters_chosen",
     "dead_letters_matching",

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
-from streams.log import config, scripts
+from streams.log import config, damage, scripts
 from streams.log.client import Reachable, one
 from streams.log.errors import StoreUnavailable
 from streams.models import (
@@ -106,10 +106,12 @@ def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
     there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))
     durable = [each for each in streams if each.storage == Storage.DURABLE and each.stream_id in there]
     memory_reserve(streams)
-    streams_publish(durable, archived=archived)
+    with damage.left_to_fsck():
+        streams_publish(durable, archived=archived)
     for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
         if group.stream.stream_id in there:
-            group_publish(group)
+            with damage.left_to_fsck():
+                group_publish(group)
     groups_repair([stream.stream_id for stream in durable])
     if store.has_memory():
         with contextlib.suppress(StoreUnavailable):

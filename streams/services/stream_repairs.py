@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from streams import store
-from streams.log import config, keys
+from streams.log import config, damage, keys
 from streams.log.client import Reachable, one
 from streams.log.config import Registered
 from streams.models import Stream
@@ -27,7 +27,8 @@ def streams_repair(*, with_memory: bool) -> list[str]:
     streams = list(untold if with_memory else untold.filter(storage=Storage.DURABLE))
     there = _answering(each.stream_id for each in streams)
     streams = [each for each in streams if each.stream_id in there]
-    streams_publish(streams)
+    with damage.left_to_fsck():
+        streams_publish(streams)
     return [stream.name for stream in streams]
 
 
