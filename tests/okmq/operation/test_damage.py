@@ -11,6 +11,7 @@ import pytest
 from streams.log import config
 from streams.log.client import Log
 from tests.okmq.operation.damaging import GROUP, OF_STREAMS, cases, damage, key_of
+from tests.okmq.operation.test_doctor import doctor
 from tests.okmq.operation.test_fsck import fsck
 from tests.product import Product
 from tests.waiting import until
@@ -160,6 +161,9 @@ def test_readiness_doctor_and_console_name_it(damaged: Product) -> None:
     assert told["status"] == "degraded"
     assert re.search("What the store holds of (stream|group) '.*cannot be read", told["checks"]["log"])
     assert "cannot be read" in damaged.page("/")
+    code, out = doctor(damaged)
+    assert code == 2
+    assert "something that the message store holds cannot be read: stream 'meta.garbage': " in out
 
 
 def test_it_starts_all_the_same(damaged: Product) -> None:
