@@ -1,6 +1,6 @@
 """What cannot be read of what is held of a stream and its groups, part by part; and taking it away."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ class Part:
     """Something that cannot be read.
 
     Attributes:
-        kind: of its key, as ``keys.OF_STREAM`` and ``keys.OF_GROUP`` name them, or ``log`` or ``ids``.
+        kind: of its key, as ``keys.OF_STREAM`` and ``keys.OF_GROUP`` name them, or ``log`` or ``ids``; the type of one
+            that belongs to no stream.
         key: its key.
         group: that it is of, or "".
         name: field, member or entry; None where the whole key is not what belongs there.
@@ -70,6 +71,19 @@ def look(stream_id: str) -> Op[list[Part]]:
     return found
 
 
+def look_shared(workspace_ids: Iterable[int]) -> Op[list[Part]]:
+    """Everything that cannot be read of what belongs to no stream.
+
+    Raises:
+        StoreUnavailable: the store does not answer.
+    """
+    found: list[Part] = []
+    for shaped in (shapes.SHARED, *map(shapes.of_workspace, workspace_ids)):
+        for key, shape in shaped.items():
+            found += yield from _of_key(shape.type, key, shape)
+    return found
+
+
 def take_away(parts: Sequence[Part]) -> Op[None]:
     """Take these parts away; what follows from what is left is for ``fsck.mend`` and ``fsck_groups.mend``.
 
@@ -77,20 +91,24 @@ def take_away(parts: Sequence[Part]) -> Op[None]:
         StoreUnavailable: the next call does what is left.
     """
     for part in parts:
-        command = {"log": "XDEL", "groups": "SREM"}.get(part.kind)
+        command = "XDEL" if part.kind == "log" else None
         if part.name is None or _shape(part.kind) in {"list", "string"}:
             yield ("UNLINK", part.key)
         elif part.kind == "group" and part.name == group_meta.COUNTERS.encode():
             yield ("UNLINK", part.key)  # without its counters it is no group, and settings are told again
         else:
-            yield (command or {"hash": "HDEL", "zset": "ZREM"}[_shape(part.kind)], part.key, part.name)
+            yield (
+                command or {"hash": "HDEL", "zset": "ZREM", "set": "SREM"}[_shape(part.kind)],
+                part.key,
+                part.name,
+            )
 
 
 def _shape(kind: str) -> str:
     if kind == "log":
         return "stream"
-    shape = shapes.IDS if kind == "ids" else {**shapes.OF_STREAM, **shapes.OF_GROUP}[kind]
-    return shape.type
+    named = {"ids": shapes.IDS, **shapes.OF_STREAM, **shapes.OF_GROUP}
+    return named[kind].type if kind in named else kind
 
 
 def _of_log(stream_id: str) -> Op[list[Part]]:

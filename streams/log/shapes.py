@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from streams.log import group_meta, meta, trails
+from streams.log import group_meta, keys, meta, trails
 from streams.log.dead_letters import DeadLetter
 
 Type = Literal["hash", "list", "set", "string", "zset"]
@@ -59,6 +59,15 @@ _letter = msgspec.msgpack.Decoder(DeadLetter).decode
 _ranges = msgspec.msgpack.Decoder(list[int]).decode
 _point = msgspec.json.Decoder(trails.Point).decode
 _settings = msgspec.msgpack.Decoder(dict[str, object]).decode
+
+
+def _record(text: bytes) -> None:
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("it is no object")
+
+
+def _of_epoch(field: bytes, value: bytes) -> None:
+    (_number if field == b"number" else _text)(value)
 
 
 def _of_meta(field: bytes, value: bytes) -> None:
@@ -141,3 +150,35 @@ OF_GROUP: Mapping[str, Shape] = {
     "lags_by_minute": Shape("list", _member(_point)),
 }
 """By the name that ``keys.OF_GROUP`` has them under."""
+
+_time = Shape("string", _member(_matching(rb"-?\d+")))
+
+SHARED: Mapping[str, Shape] = {
+    keys.REGISTRY: Shape("hash", _pair(_text, _record)),
+    keys.TOUCHED: Shape("set", _member(_text)),
+    keys.TOKENS_USED: Shape("hash", _pair(_number, _number)),
+    keys.WAITING: Shape("hash", _pair(_text, _record)),
+    keys.TRAFFIC: Shape("hash", _pair(_text, _number)),
+    keys.WORKER_LEASE: Shape("string", _member(_text)),
+    keys.SAMPLED: _time,
+    keys.STATUSES: _time,
+    keys.SKEW: _time,
+    keys.DAMAGED: Shape("string", _member(json.loads)),
+    keys.SILENCES: Shape("zset", _member(_matching(rb"\d+ \d+"))),
+    keys.MEMORY_HELD: Shape("hash", _pair(_text, _matching(rb"\d+ \d+"))),
+    keys.MEMORY_RESERVED: Shape("hash", _pair(_text, _number)),
+    keys.BEGUN: Shape("zset", _member(_record), is_derived=False),
+    keys.ENDED: Shape("zset", _member(_matching(rb"\S+ \d+ .*")), is_derived=False),
+    keys.EPOCH: Shape("hash", _of_epoch),
+}
+"""By key, of those that belong to no stream and are one for all. What is derived the database tells again, or it is of
+the moment, and whoever goes by it writes it anew."""
+
+
+def of_workspace(workspace_id: int) -> Mapping[str, Shape]:
+    """By key, of those that a workspace has."""
+    return {
+        keys.names(workspace_id): Shape("hash", _pair(_text, _text)),
+        keys.patterns(workspace_id): Shape("hash", _pair(_text, json.loads)),
+        keys.flow(workspace_id): Shape("list", _member(json.loads)),
+    }

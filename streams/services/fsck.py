@@ -10,10 +10,12 @@ from streams.log import config, fsck, fsck_groups, fsck_parts, groups, keys, sta
 from streams.log.errors import Damaged
 from streams.log.fsck import Finding, Looked
 from streams.log.fsck_parts import Part
-from streams.models import Group, Stream, Token
+from streams.models import Group, Stream, Token, Workspace
 from streams.models.stream import Storage
+from streams.services.fsck_positions import position_findings
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
+from streams.services.shared_repairs import shared_repair
 from streams.services.streams_told import registered, settings_of, streams_publish
 from streams.services.tokens import grant_of, token_publish
 
@@ -82,7 +84,11 @@ def _look(only: set[str] | None) -> tuple[Report, dict[str, Looked]]:
             told = _look_at_stream(stream, report)
             if told is not None:
                 looked[stream.stream_id] = told
-    report.findings += _registry()
+    workspace_ids = list(Workspace.objects.values_list("pk", flat=True))
+    shared = store.log().run(fsck_parts.look_shared(workspace_ids))
+    report.findings += [_unreadable("", part) for part in shared]
+    if not shared:
+        report.findings += _registry()
     report.findings += _tokens()
     return report, looked
 
@@ -124,6 +130,7 @@ def _look_at_readable(stream: Stream, report: Report) -> Looked | None:
     report.findings += found.findings
     report.findings += log.run(fsck_groups.look(stream_id, last=found.right.counters.last))
     report.findings += _groups(stream)
+    report.findings += position_findings(stream)
     return found
 
 
@@ -229,7 +236,7 @@ def _tokens() -> Iterable[Finding]:
         told = f"the log lets a token in that the database does not have (digest {digest[:12]}…)"
         yield Finding(stream_id="", what=f"{TOKEN_LEFT} {digest}", sentence=told, derivable=True)
     for token in Token.objects.select_related("workspace"):
-        if store.log().run(config.token_grant(token.digest)) != grant_of(token):
+        if _grant_held(token) != grant_of(token):
             yield Finding(
                 stream_id="",
                 what=f"{TOKEN_UNTOLD} {token.pk}",
@@ -243,7 +250,11 @@ def _take_away(findings: Sequence[Finding]) -> None:
     log = store.log()
     for stream_id in sorted({each.stream_id for each in findings}):
         parts = [each.part for each in findings if each.stream_id == stream_id and each.part]
+        if not stream_id:
+            shared_repair()  # what the database tells is told again in the next round
         log.run(fsck_parts.take_away(parts))
+        if not stream_id:
+            continue
         for group in Group.objects.filter(
             stream__stream_id=stream_id, name__in={part.group for part in parts}
         ):
@@ -257,6 +268,13 @@ def _take_away(findings: Sequence[Finding]) -> None:
             looked = log.run(fsck.look(stream_id, anew={part.kind for part in parts}))
             if looked is not None:
                 log.run(fsck.mend(stream_id, looked))
+
+
+def _grant_held(token: Token) -> config.TokenGrant | None:
+    try:
+        return store.log().run(config.token_grant(token.digest))
+    except Damaged:
+        return None  # told as one that the log does not know; it is written anew
 
 
 def _mend(findings: Iterable[Finding], looked: dict[str, Looked]) -> None:

@@ -27,6 +27,7 @@ from streams.services.events import event_record
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
 from streams.services.offsets_reserved import Archived, memory_reserve
+from streams.services.shared_repairs import shared_repair
 from streams.services.stream_repairs import is_of_another_database, leftovers_remove
 from streams.services.streams import internal_stream
 from streams.services.streams_told import streams_publish
@@ -101,6 +102,7 @@ def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
         AnotherDatabase: nothing was told.
     """
     another_database_refuse()
+    shared_repair()
     store.log().run(scripts.older_forget())
     streams = list(Stream.objects.select_related("workspace"))
     there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))

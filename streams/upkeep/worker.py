@@ -15,7 +15,7 @@ from streams import selectors
 from streams.log import config, damages, keys, lease, lineage, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Op, Reachable, Steady, one
 from streams.log.config import Registered
-from streams.log.errors import LogError, StoreUnavailable
+from streams.log.errors import Damaged, LogError, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
     chain_checks,
@@ -23,8 +23,10 @@ from streams.services import (
     erasures,
     group_repairs,
     history,
+    installation,
     queries,
     replays,
+    shared_repairs,
     stream_repairs,
 )
 from streams.services import group_losses as losses_recorded
@@ -119,6 +121,9 @@ class Worker:
                     else:
                         self._on_other()
                     self._complained = False
+                except Damaged as error:
+                    self._damages.meet([error])
+                    await self._mend_shared()
                 except LogError as error:
                     if not self._complained:
                         log.warning("The store does not answer: %s", error)
@@ -161,6 +166,8 @@ class Worker:
         reachable = [each for each in registered if each in there and (answers or not keys.in_memory(each))]
         with passed_over():
             await self._tend(samples, registered, reachable)
+        if any(not each.stream_id for each in self._damages.lately()):
+            await self._mend_shared()
         with passed_over():
             await self._record_removals(samples, with_memory=answers)
         self._watch.changed(sample.stream_id for sample in samples)
@@ -258,6 +265,14 @@ class Worker:
         with self._damages.passed_over():
             await sync_to_async(group_repairs.groups_repair)(reachable)
 
+    async def _mend_shared(self) -> None:
+        """Something that all streams go by could not be read: it is taken away, and told again where it was told."""
+        try:
+            if await sync_to_async(shared_repairs.shared_repair)():
+                await sync_to_async(installation.configuration_republish)()
+        except LogError as error:
+            log.warning("What all streams go by cannot be put right: %s", error)
+
     async def _note_tokens(self) -> None:
         used = await self._log.run(config.take_tokens_used())
         if used:
@@ -315,7 +330,8 @@ class Worker:
         due = [each for each in self._removals.due(samples) if with_memory or not keys.in_memory(each)]
         states = await self._log.run(stats.inspect_many(due))
         self._removals.forget(set(due) - states.keys())
-        await self._log.run(notes.give_up())
+        with self._damages.passed_over():
+            await self._log.run(notes.give_up())
         left = await self._log.run(notes.take())
         if left:
             await sync_to_async(removals_recorded.notes_record)(left)
