@@ -286,7 +286,8 @@ def test_a_backup_that_is_interrupted_says_so_and_leaves_nothing(product: Produc
     log.client.execute_command("CONFIG", "SET", "rdb-key-save-delay", "1000000")  # so it takes a while
     copy = tmp_path / "copy"
     running = subprocess.Popen(
-        [sys.executable, "manage.py", "okmq_backup", str(copy)],
+        # Whoever runs the tests may ignore the signal, as a shell has what it starts in the background do.
+        ["env", "--default-signal=INT", sys.executable, "manage.py", "okmq_backup", str(copy)],
         cwd=env.PROJECT,
         env=product.environ,
         stderr=subprocess.PIPE,
