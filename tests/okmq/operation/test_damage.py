@@ -20,8 +20,8 @@ pytestmark = pytest.mark.running
 
 SOUND = "sound"
 OTHER = "other"
-WRITTEN_ANEW = ("health", "kept", "last")
-"""Of these the worker clears away what it cannot read, or writes it anew."""
+WRITTEN_ANEW = ("acks", "health", "kept", "last")
+"""Of these the worker clears away what it cannot read, or writes it anew; or they end within a minute."""
 
 NOT_ASKED = ("/tail", "/schema", "/docs")
 
