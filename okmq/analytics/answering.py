@@ -1,8 +1,7 @@
 """Answers a query of somebody's.
 
 It has a thread that asks Spark and one that watches it: whether it is still wanted, how far it is, whether its time is
-over. Each query has a pool of its own in a fair scheduler, beside those of runs and replays, so that none of
-them waits for another's end.
+over. It has a pool of its own (``okmq.analytics.pools``), so that none waits for another's end.
 """
 
 import logging
@@ -17,7 +16,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 from okmq.analytics.counted import groups_of, rollups_of
 from okmq.analytics.disk_watch import DiskWatch
 from okmq.analytics.heap_watch import Asking, HeapWatch
-from okmq.analytics.pools import PROPERTY, Pools
+from okmq.analytics.pools import FIRST, PROPERTY
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
 from okmq.supervision import masters
@@ -80,17 +79,19 @@ class Answering:
         self.time_limit_s = time_limit_s
         self._heap = HeapWatch(spark)
         self.disk = DiskWatch(most_bytes=env.sql_disk)
-        self._pools = Pools("queries")
 
-    def answer(self, query: Query) -> None:
+    def answer(self, query: Query, *, rank: int = FIRST) -> None:
         """Have Spark answer it, and note how it ended.
+
+        Args:
+            rank: of its pool.
 
         Raises:
             DatabaseError, LogError: one of them does not answer; the query is lost.
         """
         try:
             with self.spark.in_use():
-                self._answer(query)
+                self._answer(query, rank)
         except Exception:
             self._until_noted(
                 query,
@@ -98,11 +99,11 @@ class Answering:
             )
             raise
 
-    def _answer(self, query: Query) -> None:
+    def _answer(self, query: Query, rank: int) -> None:
         from spark.query import Course
 
         with (
-            self._pools.own() as pool,
+            self.spark.pools.own(rank=rank) as pool,
             self._heap.over(group_of(query), Course()) as under,
             self.disk.over(under),
         ):

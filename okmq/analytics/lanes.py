@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.causes import readable
-from okmq.analytics.pools import PROPERTY
+from okmq.analytics.pools import PROPERTY, of_lane
 from okmq.analytics.run_watch import RunWatch
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.supervision.masters import MasterAway
@@ -154,7 +154,7 @@ class Lane:
     def _session(self) -> "SparkSession":
         """The session, for the calling thread: its jobs share Spark with those of others."""
         session = self.spark.session()
-        session.sparkContext.setLocalProperty(PROPERTY, self.name)
+        session.sparkContext.setLocalProperty(PROPERTY, of_lane(self.name))
         if self._watch is not None:
             self._watch.takes(session)
         return session

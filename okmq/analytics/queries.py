@@ -7,6 +7,7 @@ import time
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.answering import POLL_S, RETRY_S, Answering
+from okmq.analytics.pools import BESIDE, FIRST
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
 from streams.log.errors import LogError
@@ -38,7 +39,9 @@ class Queries:
         self._threads: list[threading.Thread] = []
         self._serving: threading.Thread | None = None
         self._taking = threading.Lock()
-        self._held: set[int] = set()
+        self._held: dict[int, int] = {}
+        """Query → workspace, of those that were taken and are not answered."""
+
         self._may_be_left = False
 
     def start(self) -> None:
@@ -70,14 +73,14 @@ class Queries:
     def hand_out(self) -> None:
         """Begin threads for the queries that wait, as many as there may be."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        while len(self._threads) < AT_ONCE and (query := self._take()):
-            thread = threading.Thread(target=self._serve_one, args=(query,), daemon=True)
+        while len(self._threads) < AT_ONCE and (taken := self._take()):
+            thread = threading.Thread(target=self._serve_one, args=taken, daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def _serve_one(self, query: Query) -> None:
+    def _serve_one(self, query: Query, rank: int) -> None:
         try:
-            self._answer_taken(query)
+            self._answer_taken(query, rank)
         except (DatabaseError, LogError) as error:
             self._wait(error)
         except Exception:
@@ -93,24 +96,27 @@ class Queries:
 
     def answer_next(self) -> bool:
         """Answer the query whose turn it is; whether there was one."""
-        query = self._take()
-        if query is None:
+        taken = self._take()
+        if taken is None:
             return False
-        self._answer_taken(query)
+        self._answer_taken(*taken)
         return True
 
-    def _take(self) -> Query | None:
+    def _take(self) -> tuple[Query, int] | None:
+        """The query whose turn it is, and the rank of its pool."""
         with self._taking:
             query = service.query_take()
-            if query is not None:
-                self._held.add(query.pk)
-            return query
+            if query is None:
+                return None
+            rank = BESIDE if query.workspace_id in self._held.values() else FIRST
+            self._held[query.pk] = query.workspace_id
+            return query, rank
 
-    def _answer_taken(self, query: Query) -> None:
+    def _answer_taken(self, query: Query, rank: int) -> None:
         try:
-            self.answering.answer(query)
+            self.answering.answer(query, rank=rank)
         finally:
-            self._held.discard(query.pk)
+            del self._held[query.pk]
 
     def _tell_what_is_left(self) -> None:
         """End what was taken when the database went away, so that nobody has it."""

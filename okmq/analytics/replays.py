@@ -8,15 +8,15 @@ each message is published once (docs/history.md).
 import logging
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.causes import readable
-from okmq.analytics.pools import PROPERTY, Pools
+from okmq.analytics.pools import PROPERTY
 from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
@@ -66,7 +66,6 @@ class Replays:
         self.spark = spark
         self.stop = stop
         self.stuck_s = stuck_s
-        self._pools = Pools("replays")
         self._threads: dict[int, threading.Thread] = {}
 
     def start(self) -> None:
@@ -120,8 +119,7 @@ class Replays:
         """
         started = time.monotonic()
         try:
-            with self._pools.own() as pool:
-                self._count_and_publish(replay, pool)
+            self._count_and_publish(replay)
         except NotWanted:
             return
         except (DatabaseError, StoreUnavailable, MasterAway):
@@ -140,31 +138,31 @@ class Replays:
             service.replay_failed(replay, error=_told(error))
             self.spark.end_if_dead()
 
-    def _count_and_publish(self, replay: Replay, pool: str) -> None:
+    def _count_and_publish(self, replay: Replay) -> None:
         if replay.state == ReplayState.COUNTING:
-            self._count(replay, pool)
+            self._count(replay)
             replay.refresh_from_db()
         if replay.state == ReplayState.RUNNING:
-            self._publish(replay, pool)
+            self._publish(replay)
 
-    def _count(self, replay: Replay, pool: str) -> None:
+    def _count(self, replay: Replay) -> None:
         with self.spark.in_use():
-            past = self._range(replay, pool)
-            with self._watched(replay, past):
+            past = self._range(replay)
+            with self._step(replay, past):
                 counted = past.count()
         service.replay_counted(
             replay, messages=counted.messages, size=counted.bytes, first=counted.first, last=counted.last
         )
 
-    def _publish(self, replay: Replay, pool: str) -> None:
+    def _publish(self, replay: Replay) -> None:
         target = self._stream(replay.target_id, replay.target)
         service.replay_begins(replay, target_offset=self._last_offset(target))
         if replay.position < replay.last:
             with self.spark.in_use():
-                past = self._range(replay, pool)
+                past = self._range(replay)
                 self._settle(replay, target, past)
                 while replay.position < replay.last:
-                    with self._watched(replay, past):
+                    with self._step(replay, past):
                         chunk = past.read(replay.position + 1, replay.last)
                     self._publish_chunk(replay, chunk.messages, end=chunk.end)
         service.replay_done(replay)
@@ -181,7 +179,7 @@ class Replays:
         begun: list[Past] = []
         end = replay.position
         while end < replay.sending_to:
-            with self._watched(replay, past):
+            with self._step(replay, past):
                 chunk = past.read(end + 1, replay.sending_to)
             begun += chunk.messages
             end = chunk.end
@@ -261,15 +259,21 @@ class Replays:
             if self.stop.wait(min(left, POLL_S)) or not service.replay_is_wanted(replay):
                 raise NotWanted
 
-    def _watched(self, replay: Replay, past: "PastRange") -> AbstractContextManager[None]:
-        return watched(self.spark, past.session, replay, stop=self.stop, stuck_s=self.stuck_s)
+    @contextmanager
+    def _step(self, replay: Replay, past: "PastRange") -> Iterator[None]:
+        """Around what Spark does for it at a time: watched, and in a pool that comes before those of earlier steps."""
+        with (
+            self.spark.pools.own() as pool,
+            watched(self.spark, past.session, replay, stop=self.stop, stuck_s=self.stuck_s),
+        ):
+            past.session.sparkContext.setLocalProperty(PROPERTY, pool)
+            yield
 
-    def _range(self, replay: Replay, pool: str) -> "PastRange":
+    def _range(self, replay: Replay) -> "PastRange":
         from spark.replay import PastRange, Wanted
 
         source = self._stream(replay.source_id, replay.source)
         session = self.spark.session()
-        session.sparkContext.setLocalProperty(PROPERTY, pool)
         wanted = Wanted(
             stream=source,
             first=replay.from_offset,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from okmq.analytics.pools import Pools
 from okmq.env import Env
 from okmq.supervision import masters
 from okmq.supervision.masters import MasterAway
@@ -58,6 +59,7 @@ class SharedSpark:
 
     def __init__(self, env: Env) -> None:
         self.env = env
+        self.pools = Pools()
         self.used_at = time.monotonic()
         self._starting = threading.Lock()
         self._known: KnownBatches | None = None
