@@ -1,8 +1,10 @@
 """What the store holds that cannot be read: told of the one stream or group that it belongs to, while others go on."""
 
 import logging
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -21,8 +23,19 @@ Named = TypeVar("Named")
 
 
 def found(command: Command, error: Exception) -> Damaged:
-    """The log's own error for a reply to a command that could not be read."""
-    return Damaged(routing.key_of(command), f"{type(error).__name__}: {error}")
+    """The log's own error for a reply to a command that could not be read.
+
+    Where it came about is logged, once for each place and key: it may be a fault of ours.
+    """
+    key, said = routing.key_of(command), f"{type(error).__name__}: {error}"
+    places = traceback.extract_tb(error.__traceback__)
+    _tell_once(key, said, "".join(traceback.format_list(places[-3:])))
+    return Damaged(key, said)
+
+
+@lru_cache(maxsize=1024)
+def _tell_once(key: str, said: str, places: str) -> None:
+    log.warning("A reply about %s could not be read: %s", key, said, extra={"traceback": places})
 
 
 def readable(
