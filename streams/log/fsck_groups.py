@@ -237,6 +237,23 @@ def _registered() -> Op[set[str]]:
     return {stream_id.decode() for stream_id in (yield ("HKEYS", keys.REGISTRY))}
 
 
+def carried() -> Op[set[str]]:
+    """Internal ids that keys of the durable server carry, whatever its registry says.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    found: set[str] = set()
+    for stream_id in (yield Servers()):
+        cursor, is_over = 0, False
+        while not is_over:
+            following, names = yield from _scanned(stream_id, cursor, "okmq:{*")
+            found |= {keys.stream_id_of(name.decode()) for name in names}
+            cursor = int(following)
+            is_over = cursor == 0
+    return found
+
+
 def strangers_remove(stream_id: str) -> Op[int]:
     """Take away the keys of an internal id that no stream has; how many there were.
 

@@ -9,9 +9,9 @@ from django.db import transaction
 
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
-from streams.log import config, damage, scripts
+from streams.log import config, damage, fsck_groups, scripts
 from streams.log.client import Reachable, one
-from streams.log.errors import StoreUnavailable
+from streams.log.errors import Damaged, StoreUnavailable
 from streams.models import (
     DEFAULT_WORKSPACE,
     Group,
@@ -64,7 +64,10 @@ def another_database_refuse() -> None:
         AnotherDatabase: so it is.
         StoreUnavailable: the log does not answer.
     """
-    held = store.log().run(config.streams())
+    try:
+        held = {each.stream_id for each in store.log().run(config.streams())}
+    except Damaged:  # the registry is told anew; what there is stands in the names of keys, too
+        held = store.log().run(fsck_groups.carried())
     if is_of_another_database(held):
         raise AnotherDatabase(len(held))
 

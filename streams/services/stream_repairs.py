@@ -32,17 +32,17 @@ def streams_repair(*, with_memory: bool) -> list[str]:
     return [stream.name for stream in streams]
 
 
-def is_of_another_database(held: Collection[Registered]) -> bool:
+def is_of_another_database(held: Collection[str]) -> bool:
     """Whether the log holds streams and this database knows none of them.
 
     Internal ids are random (``streams.log.keys``), and each prepared database has a stream in the log that nobody can
     delete, the one of its metrics. So two that know no stream in common are not of one installation.
 
     Args:
-        held: all that the log's registry lists.
+        held: the internal ids of all streams that the log holds.
     """
     known = set(Stream.objects.values_list("stream_id", flat=True))
-    return bool(held) and known.isdisjoint(each.stream_id for each in held)
+    return bool(held) and known.isdisjoint(held)
 
 
 def leftovers_remove(held: Collection[Registered], *, with_memory: bool) -> list[str]:
@@ -61,7 +61,7 @@ def leftovers_remove(held: Collection[Registered], *, with_memory: bool) -> list
     Raises:
         StoreUnavailable: the next call does what is left.
     """
-    if is_of_another_database(held):
+    if is_of_another_database([each.stream_id for each in held]):
         return []
     known = set(Stream.objects.values_list("stream_id", flat=True))
     left = [each for each in held if each.stream_id not in known]
