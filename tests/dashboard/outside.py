@@ -21,10 +21,12 @@ from streams.models import (
     Alert,
     AlertRule,
     DemoRun,
+    Erasure,
     Query,
     Replay,
     ReplayState,
     Role,
+    Run,
     Stream,
     Workspace,
 )
@@ -74,7 +76,7 @@ class House:
 
 def furnished(workspace: Workspace, make_stream: MakeStream) -> House:
     """Something of everything on both sides."""
-    inside = make_stream("orders", bodies=[b"1", b"22", b"333"])
+    inside = make_stream("orders", bodies=[b"1", b"22"])
     outside = make_stream(OUTSIDE, description=f"{WORD} described", labels={"team": WORD, "env": "test"})
     held = [NewMessage(id=f"{WORD}-{n}", key=f"{WORD}.{n}", body=b'"canary-body"') for n in range(MANY + 1)]
     for first in range(0, len(held), 500):
@@ -109,7 +111,21 @@ def furnished(workspace: Workspace, make_stream: MakeStream) -> House:
     )
     DemoRun.objects.create(stream=outside, ends_at=timezone.now() + timedelta(minutes=9))
     replay = _replay(inside, outside)
+    Erasure.objects.create(
+        workspace=workspace,
+        stream=outside.name,
+        stream_id=outside.stream_id,
+        key=f"{WORD}.1",
+        error=f"{WORD} erred",
+        requested_by=ADMIN.name,
+    )
+    Run.objects.create(
+        job="archive", state="failed", counts={OUTSIDE: MANY, "messages": MANY}, error=f"{OUTSIDE}: no room"
+    )
     _moving(inside, outside)
+    # The last of all, so that a timeline of the messages holds everything that happened.
+    store.log().run(append(inside.stream_id, [NewMessage(id="m3", body=b"333")]))
+    store.log().run(stats.touch([inside.stream_id]))
     return House(inside, outside, query.pk, kept.pk, token.pk, replay.pk)
 
 
