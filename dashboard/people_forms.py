@@ -51,9 +51,12 @@ class PersonForm(BootstrapMixin, forms.Form):
 
 
 class NarrowingForm(BootstrapMixin, forms.Form):
-    """The streams that a person of the workspace is narrowed to."""
+    """The streams that a person of the workspace is narrowed to; it stands beside the form of a new one."""
 
     streams = PatternsField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="narrowed_%s", **kwargs)
 
 
 class WorkspaceForm(BootstrapMixin, forms.Form):

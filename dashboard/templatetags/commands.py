@@ -336,8 +336,8 @@ def people_command(base_url: str, form: PersonForm) -> str:
     """The people of the workspace, and the one more that the form holds; without a name that is refused."""
     people = f"{base_url}/api/v1/users/"
     added: dict[str, Any] = {field: str(form[field].value() or "") for field in ("name", "role")}
-    if form.is_bound and (streams := form.cleaned_data.get("streams")):
-        added["streams"] = streams
+    if form.is_bound and "streams" not in form.errors and form.cleaned_data["streams"]:
+        added["streams"] = form.cleaned_data["streams"]
     return f"{call(people)}\n\n{call(people, body=json.dumps(added))}"
 
 

@@ -48,7 +48,15 @@ def people(request: HttpRequest, caller: Caller) -> HttpResponse:
                 )
                 return redirect("dashboard:people")
             return _page(request, caller, form=PersonForm(), made=name, secret=secret)
-    return _page(request, caller, form=form)
+    return _page(request, caller, form=form, narrowing=_asks_narrow(request, caller))
+
+
+def _asks_narrow(request: HttpRequest, caller: Caller) -> tuple[str, NarrowingForm | None]:
+    """The person whom the address names, with the form of the streams that they are narrowed to."""
+    if request.method != "GET" or "narrow" not in request.GET:
+        return "", None
+    membership = membership_for(caller, request.GET["narrow"], workspace=caller.workspace)
+    return membership.user.get_username(), NarrowingForm(initial={"streams": membership.streams})
 
 
 @console_form
@@ -183,6 +191,5 @@ def _page(
         "is_out": is_out,
         "base_url": base_url(request),
     }
-    return render(
-        request, "dashboard/people.html", context, status=422 if form.errors or narrowing[0] else 200
-    )
+    is_wrong = form.errors or (narrowing[1] and narrowing[1].errors)
+    return render(request, "dashboard/people.html", context, status=422 if is_wrong else 200)

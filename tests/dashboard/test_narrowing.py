@@ -63,6 +63,15 @@ def test_what_is_no_pattern_is_said_where_it_was_written(owner: Client, viewer: 
     assert not get_user_model().objects.filter(username="ada").exists()
 
 
+def test_the_form_opens_with_what_is_set(owner: Client, viewer: Client) -> None:
+    owner.post(f"{PEOPLE}viewer/", {"streams": "ord*, shop-*"})
+    assert 'href="?narrow=viewer"' in owner.get(PEOPLE).content.decode()
+    page = owner.get(f"{PEOPLE}?narrow=viewer")
+    assert page.status_code == 200
+    assert 'value="ord*, shop-*"' in page.content.decode()
+    assert owner.get(f"{PEOPLE}?narrow=nobody").status_code == 404
+
+
 def test_a_role_leaves_the_streams_as_they_are(owner: Client, viewer: Client) -> None:
     owner.post(f"{PEOPLE}viewer/", {"streams": "ord*"})
     owner.post(f"{PEOPLE}viewer/", {"role": "operator"})

@@ -24,9 +24,11 @@ def narrow(page: Page, person: str, streams: str) -> None:
     """What an administrator does on the page of people."""
     page.goto("/settings/people/")
     row = page.locator(f"#person-{person}")
-    row.locator("summary", has_text="Streams of").click()
-    row.get_by_label(f"Streams of {person}").fill(streams)
-    row.locator("td", has=page.get_by_label(f"Streams of {person}")).get_by_role("button", name="Set").click()
+    row.locator("summary").click()
+    row.get_by_role("link", name="Restrict to streams…").click()
+    panel = page.locator("section", has=page.get_by_role("heading", name=f"Streams of {person}"))
+    panel.get_by_label("Only these streams").fill(streams)
+    panel.get_by_role("button", name="Set streams").click()
     expect(page.get_by_text("sees only the streams" if streams else "sees all streams now")).to_be_visible()
 
 
