@@ -4,12 +4,19 @@
 import os
 import sys
 
+NOT_CONFIGURED = 2
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "okmq.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        print(error, file=sys.stderr)
+        sys.exit(NOT_CONFIGURED)
 
 
 if __name__ == "__main__":

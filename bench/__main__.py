@@ -16,13 +16,13 @@ from bench import (
     group_load,
     live_pages,
     long_past,
+    memory,
     pages,
     parked,
     past,
     preview,
     purge,
     report,
-    store_load,
 )
 from bench.loads import PROMISES, all_loads
 from bench.measure import Load, Measured, Scene
@@ -98,7 +98,7 @@ def _scenes(ours: Product, asked: argparse.Namespace) -> list[Scene]:
     """Those that leave little behind first."""
     seconds = asked.seconds
     return [
-        Scene("memory", partial(store_load.memory, ours)),
+        Scene("memory", partial(memory.memory, ours)),
         Scene("pending", partial(group_load.many_pending, ours)),
         Scene("groups", partial(group_load.many_groups, ours, seconds=seconds)),
         Scene("purge", partial(purge.purge, ours)),

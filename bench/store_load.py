@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
 
 import redis
 
-from bench.measure import BODY, Figure, Measured, Stopwatch, Watched
-from bench.product import Product
+from bench.measure import BODY, Measured, Stopwatch, Watched
 from streams.log import keys
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.entries import NewMessage
 
 BARE_KEY = "bench:xadd"
-MEASURED_IN_MEMORY = 100_000
 
 
 def direct_append(url: str, stream_id: str, *, batch: int, seconds: float, watched: Watched) -> Measured:
@@ -50,25 +47,6 @@ def length(url: str, stream_id: str) -> int:
         return int(client.xlen(keys.log(stream_id)))
     finally:
         client.close()
-
-
-def memory(ours: Product) -> list[Figure]:
-    """Bytes that the store needs for a message beside its body, as the server counts them."""
-    name, stream_id = ours.stream()
-    fill(ours.keeper_url, stream_id, messages=MEASURED_IN_MEMORY)
-    client: Any = redis.Redis.from_url(ours.keeper_url)
-    log, *ids = (
-        (client.memory_usage(key, samples=0) or 0) / MEASURED_IN_MEMORY
-        for key in (keys.log(stream_id), keys.ids(stream_id, 0), keys.ids(stream_id, 1))
-    )
-    client.close()
-    ours.drop(name)
-    log -= len(BODY)
-    what = "memory a message beside its body,"
-    return [
-        Figure(name=f"{what} the log alone", reached=log, unit="bytes", at_most=130),
-        Figure(name=f"{what} with deduplication", reached=log + sum(ids), unit="bytes", at_most=200),
-    ]
 
 
 def bare_xadd(url: str, *, batch: int, seconds: float, watched: Watched) -> Measured:

@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
-from streams.selectors import JudgedGroup, Sampling
+from streams.selectors import DamagedPart, JudgedGroup, Sampling
 from streams.selectors.alerts import in_status
 from streams.upkeep.processes import ProcessStatus
 
@@ -38,9 +38,11 @@ def concerns(
     groups: Sequence[JudgedGroup],
     now_s: float,
     firing: int = 0,
+    damaged: Iterable[DamagedPart] = (),
 ) -> list[Concern]:
     """What is wrong now, or was lately; ``groups`` are those in trouble, and so many alerts are firing."""
     found = [
+        *map(_of_damaged, damaged),
         *_of_sampling(seen),
         *_of_alerts(firing),
         *_of_processes(processes, now_s=now_s),
@@ -62,6 +64,17 @@ def _of_sampling(seen: Sampling) -> list[Concern]:
             "The worker has not sampled for %(time)s: rates and group status are unknown, alerts are on hold."
         ) % {"time": formats.duration(seen.silent_s)}
     return [Concern("bad", sentence, reverse("dashboard:system"))]
+
+
+def _of_damaged(part: DamagedPart) -> Concern:
+    told = {"stream": part.stream, "group": part.group, "reason": part.why}
+    if not part.stream:
+        return Concern("bad", _("Something that the message store holds cannot be read: %(reason)s") % told)
+    if not part.group:
+        said = _("Something that the message store holds of %(stream)s cannot be read: %(reason)s")
+        return Concern("bad", said % told, reverse("dashboard:stream_messages", args=[part.stream]))
+    said = _("Something that the message store holds of %(stream)s / %(group)s cannot be read: %(reason)s")
+    return Concern("bad", said % told, reverse("dashboard:group", args=[part.stream, part.group]))
 
 
 def _of_alerts(firing: int) -> list[Concern]:

@@ -79,7 +79,7 @@ async def lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
-            data_plane.start()
+            await data_plane.start()
             access_log.start()
             traffic.start(AsyncLog(env.redis_url))
             serving.begin(env.run_dir)

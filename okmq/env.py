@@ -74,6 +74,7 @@ class Env:
     spark_memory: str
     spark_cores: int | None
     spark_idle_s: int
+    sql_disk: int
     history: bool
     history_url: str
     history_every_s: int
@@ -207,6 +208,7 @@ def load(environ: Mapping[str, str] | None = None, *, dotenv: Path | None = PROJ
         spark_memory=read("OKMQ_SPARK_MEMORY", _spark_memory, "1g"),
         spark_cores=read("OKMQ_SPARK_CORES", _between(1, 1024), None),
         spark_idle_s=read("OKMQ_SPARK_IDLE", _between(1, 86_400), 600),
+        sql_disk=read("OKMQ_SQL_DISK", _disk_size, 10 * 2**30),
         history=read("OKMQ_HISTORY", _switch, True),
         history_url=read("OKMQ_HISTORY_URL", str, str(data_dir / "history")),
         history_every_s=read("OKMQ_HISTORY_EVERY", _between(1, 86_400), 60),
@@ -299,12 +301,19 @@ def _at_least(characters: int) -> Callable[[str], str]:
 
 
 def _addresses(text: str) -> str:
+    """Addresses and networks of proxies. Whoever believes all of them takes the first one, which anybody may write."""
     for part in text.split(","):
-        if part.strip() != "*":
-            try:
-                ipaddress.ip_network(part.strip(), strict=False)
-            except ValueError:
-                raise ValueError("expected IP addresses or networks, separated by commas, or *.") from None
+        try:
+            is_everybody = ipaddress.ip_network(part.strip(), strict=False).prefixlen == 0
+        except ValueError:
+            is_everybody = part.strip() == "*"
+            if not is_everybody:
+                raise ValueError("expected IP addresses or networks, separated by commas.") from None
+        if is_everybody:
+            raise ValueError(
+                "expected the addresses or networks of your proxies: where everybody is believed, everybody has any "
+                "address."
+            )
     return text
 
 
@@ -325,3 +334,10 @@ def _spark_memory(text: str) -> str:
     if not size or int(size[1]) * (1024 if size[2] == "g" else 1) < LEAST_SPARK_MEMORY_MB:
         raise ValueError(f"expected a size such as 1g or 1536m, {LEAST_SPARK_MEMORY_MB}m at least.")
     return text
+
+
+def _disk_size(text: str) -> int:
+    size = re.fullmatch(r"([1-9][0-9]{0,5})([mgt])", text)
+    if not size:
+        raise ValueError("expected a size such as 10g or 512m.")
+    return int(size[1]) * {"m": 2**20, "g": 2**30, "t": 2**40}[size[2]]

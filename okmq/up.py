@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from okmq import env as environment
-from okmq.supervision import java, proctable, resp, rights, serving
+from okmq.supervision import java, proctable, resp, restoring, rights, serving
 from okmq.supervision.children import Plan, adopt_grandchildren, last_lines
 from okmq.supervision.claims import end_leftovers, take_folder, take_port
 from okmq.supervision.room import Room
@@ -78,6 +78,8 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
         Stopping: somebody asked to end before it was ready.
     """
     env.log_dir.mkdir(mode=0o700, exist_ok=True)
+    if refusal := restoring.refusal(env.data_dir):
+        raise StartError(refusal)
     check_history_folder(env.history_url)
     say(f"OKMQ starts; its data is in {env.data_dir}.")
     if env.private_store:

@@ -132,6 +132,8 @@ def ask(
     rows_in_heap = max(1, SORT_BYTES // max(1, tables.widest_body(settings, seen.streams)))
     own.conf.set("spark.sql.execution.topKSortFallbackThreshold", rows_in_heap)
     own.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 1000)
+    # Or what a query has shuffled stays until Java's collector happens to find that nobody needs it.
+    own.conf.set("spark.sql.classic.shuffleDependency.fileCleanup.enabled", "true")
     for rules in ("spark.sql.optimizer.excludedRules", "spark.sql.adaptive.optimizer.excludedRules"):
         own.conf.set(rules, ELIMINATE_LIMITS)
     # Of c columns that stand under k names each, Spark would infer k^c constraints of one condition.

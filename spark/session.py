@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,9 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
         NotStarted: the JVM has ended.
     """
     host = DEFAULT_HOST if settings.is_local else settings.host
-    local = _private_folder(settings.folder / "local")
+    local = _folder(settings.folder / "local")
     temporary = local / "tmp"
-    temporary.mkdir()
+    temporary.mkdir(exist_ok=True)
     java_options = " ".join(
         [
             *([] if settings.is_local else [ENDING_WITHOUT_MEMORY]),
@@ -250,6 +251,11 @@ def answers(within_s: float) -> bool:
         return True  # it has just gone, which is seen elsewhere
 
 
+def folders() -> Sequence[Path]:
+    """Where this process's Spark has its temporary files."""
+    return tuple(_folders)
+
+
 def process() -> "subprocess.Popen[bytes] | None":
     """The JVM of this process; it can be killed also where it answers nothing."""
     return _jvm_process()
@@ -299,8 +305,10 @@ def _forget_session() -> None:
     SparkContext._jvm = None
 
 
-def _private_folder(parent: Path) -> Path:
-    """A folder of this process's own; those of processes that ended without clearing up are removed."""
+def _folder(parent: Path) -> Path:
+    """A folder of this process's own, the same as long as its JVM; those of processes that are gone are removed."""
+    if _folders and _jvm_process() is not None:
+        return _folders[-1]
     parent.mkdir(parents=True, exist_ok=True)
     for left in parent.iterdir():
         if not Path("/proc", left.name.partition("-")[0]).exists():

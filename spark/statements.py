@@ -13,6 +13,7 @@ _WORDS = {
     "InsertIntoStatement": "INSERT",
     "NamedParameter": "a parameter (:name)",
     "NamedStreamingRelation": "STREAM",
+    "PipeExpression": "|>",
     "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
     "PosParameter": "a parameter (?)",
     "RelationTimeTravel": "VERSION AS OF or TIMESTAMP AS OF",

@@ -21,8 +21,8 @@ from spark.versions import DataSourceStreamArrowWriter
 from streams import naming
 from streams.decoding import DEEPEST
 from streams.errors import refusal_of
-from streams.log import append, config
-from streams.log.client import Log
+from streams.log import append, config, stats
+from streams.log.client import Log, Op, T
 from streams.log.entries import LARGEST_HEADERS_BYTES, LONGEST_ID, LONGEST_TTL_S, NewMessage
 from streams.log.errors import LogError, StoreUnavailable
 from streams.nesting import is_deeper
@@ -65,7 +65,7 @@ class _Writing:
                 "update."
             )
         with closing(self._connect()) as log:
-            self.stream_id, self.patterns = _stream(log, self.target)
+            self.stream_id = _stream(log, self.target)
 
     def publish(self, rows: Iterable[Mapping[str, Any]]) -> Published:
         """Publish the rows of one task.
@@ -76,15 +76,19 @@ class _Writing:
         """
         done = Published()
         with closing(self._connect()) as log:
-            for messages in append.batches(_message(row, self.patterns) for row in rows):
+            patterns = self._asked(log, _key_patterns(self.stream_id))
+            for messages in append.batches(_message(row, patterns) for row in rows):
                 placed = self._append(log, messages)
                 fresh = sum(not each.duplicate for each in placed)
                 done = Published(done.stored + fresh, done.duplicates + len(placed) - fresh)
         return done
 
     def _append(self, log: Log, messages: Sequence[NewMessage]) -> list[append.Appended]:
+        return self._asked(log, _published(self.stream_id, messages))
+
+    def _asked(self, log: Log, operation: Op[T]) -> T:
         try:
-            return log.run(append.append(self.stream_id, messages))
+            return log.run(operation)
         except StoreUnavailable as error:
             raise RuntimeError(
                 f"The store of the streams does not answer: {error} Writing the same rows again is safe."
@@ -137,14 +141,26 @@ def _check_columns(schema: StructType) -> None:
             raise OptionError(f"Column {name!r} is missing: a message is {allowed}.")
 
 
-def _stream(log: Log, target: Target) -> tuple[str, tuple[str, ...]]:
-    """The stream's internal id and the patterns of the keys that it takes."""
+def _published(stream_id: str, messages: Sequence[NewMessage]) -> Op[list[append.Appended]]:
+    """Append, and tell the worker, which samples what has changed."""
+    placed = yield from append.append(stream_id, messages)
+    yield from stats.touch([stream_id])
+    return placed
+
+
+def _key_patterns(stream_id: str) -> Op[tuple[str, ...]]:
+    """The patterns of the keys that the stream takes now; none where it takes all."""
+    settings = yield from config.stream_settings(stream_id)
+    return tuple((settings or {}).get("keys", ()))
+
+
+def _stream(log: Log, target: Target) -> str:
+    """The stream's internal id."""
     try:
         registered = log.run(config.streams())
         for each in registered:
             if (each.workspace, each.name, each.internal) == (target.workspace, target.stream, False):
-                settings = log.run(config.stream_settings(each.stream_id)) or {}
-                return each.stream_id, tuple(settings.get("keys", ()))
+                return each.stream_id
     except StoreUnavailable as error:
         raise RuntimeError(f"The store of the streams does not answer: {error}") from None
     raise OptionError(f"There is no stream {target.stream!r} in workspace {target.workspace!r}.")

@@ -70,6 +70,7 @@ STATUS = {
     "head_too_large": 431,
     "internal_error": 500,
     "store_unavailable": 503,
+    "stream_damaged": 503,
     "query_lost": 503,
 }
 
@@ -209,6 +210,9 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
             )
         case log_errors.WrongExpectation():
             return _wrong_expectation(error)
+        case log_errors.Damaged():
+            _tell("holds what cannot be read", str(error))
+            return _damaged(error, stream=stream)
         case log_errors.StreamLost():
             return Refusal(
                 "store_unavailable",
@@ -224,6 +228,18 @@ def refusal_of(error: log_errors.LogError, *, stream: str = "", group: str = "")
         case _:
             _tell("does not answer", str(error))
             return Refusal("store_unavailable", "The message store is not responding; try again.")
+
+
+def _damaged(error: log_errors.Damaged, *, stream: str) -> Refusal:
+    about = f"group {error.group!r} of stream {stream!r}" if error.group else f"stream {stream!r}"
+    if not stream:
+        about = f"key {error.key!r}" if error.key else "several streams"
+    return Refusal(
+        "stream_damaged",
+        f"Something that the message store holds of {about} cannot be read. manage.py okmq_fsck says what it is; "
+        "with --repair it restores what can be derived.",
+        reason=str(error),
+    )
 
 
 def _tell(state: str, cause: str) -> None:

@@ -3,14 +3,13 @@
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import resolve_url
 
+from dashboard import remembered
 from dashboard.browse import coded
 from dashboard.browse.browse_form import BrowseForm
 from dashboard.browse.coded import Reading
 
 COOKIE = "okmq-decode"
 """Sent with the pages of one stream only: each has its own."""
-
-YEAR_S = 365 * 86_400
 
 
 def browse_form(request: HttpRequest) -> BrowseForm:
@@ -42,15 +41,7 @@ def remember(answer: HttpResponse, request: HttpRequest, name: str, form: Browse
     if form.reading == coded.AUTOMATIC:
         answer.delete_cookie(COOKIE, path=path, samesite="Lax")
         return
-    answer.set_cookie(
-        COOKIE,
-        str(form.reading).replace(" ", "."),
-        path=path,
-        max_age=YEAR_S,
-        httponly=True,
-        samesite="Lax",
-        secure=request.is_secure(),
-    )
+    remembered.remember(answer, request, COOKIE, str(form.reading).replace(" ", "."), path=path)
 
 
 def _chosen_last(request: HttpRequest) -> str:

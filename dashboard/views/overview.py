@@ -113,6 +113,7 @@ def _attention(caller: Caller) -> dict[str, Any]:
             rows=rates.rows(filling),
             groups=groups.troubled,
             firing=selectors.firing_for(caller).loud,
+            damaged=selectors.damaged_in(caller),
             now_s=time.time(),
         )[:CONCERNS_SHOWN],
         "events": folded(events, most=EVENTS_SHOWN),

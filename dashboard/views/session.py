@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard import languages, zones
 from dashboard.forms import BootstrapMixin
+from dashboard.remembered import remember
 from dashboard.templatetags.shell import THEME_COOKIE, THEMES
 from dashboard.views import whereabouts
 from dashboard.views.door import address_of, asked_next, console_action, safe_next
@@ -22,8 +23,6 @@ from streams.access import MUST_CHANGE, Actor, Caller, caller_for_user
 from streams.errors import Refusal
 from streams.models import OneTimePassword
 from streams.services.logins import login_admit, login_closed, login_failed, login_opened, login_succeeded
-
-YEAR_S = 365 * 86_400
 
 
 class LoginForm(BootstrapMixin, AuthenticationForm):
@@ -156,7 +155,5 @@ def theme(request: HttpRequest) -> HttpResponse:
 def _remembered(request: HttpRequest, cookie: str, chosen: str, *, default: str) -> HttpResponse:
     """Back to where the person was, with their choice kept in the browser for a year."""
     answer = HttpResponseRedirect(safe_next(request, default=default))
-    answer.set_cookie(
-        cookie, chosen, max_age=YEAR_S, httponly=True, samesite="Lax", secure=request.is_secure()
-    )
+    remember(answer, request, cookie, chosen)
     return answer

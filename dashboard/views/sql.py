@@ -116,6 +116,10 @@ def publish(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse
     )
     counts = {"stored": formats.count(done.stored), "known": formats.count(done.known)}
     messages.success(request, told % {"name": name, **counts})
+    if done.truncated:
+        messages.warning(
+            request, _("The query has more rows than its limit let into the answer; they were not published.")
+        )
     return redirect("dashboard:sql_answer", query.pk)
 
 

@@ -16,6 +16,7 @@ from dashboard.lists.stream_list import (
     sorts_of,
     totals_of,
 )
+from dashboard.remembered import remember
 from dashboard.views.door import base_url, console_action, console_form, console_page, is_part, safe_next
 from streams import selectors
 from streams.access import Caller
@@ -23,7 +24,6 @@ from streams.errors import Refusal
 from streams.services.streams import stream_create
 
 COLUMNS_COOKIE = "okmq_columns"
-YEAR_S = 365 * 86_400
 
 
 @console_page
@@ -63,7 +63,7 @@ def columns(request: HttpRequest, caller: Caller) -> HttpResponse:
     """Remember which columns a person wants to see."""
     known = [column for column, _label in COLUMNS if column in request.POST.getlist("column")]
     answer = HttpResponseRedirect(safe_next(request, default="dashboard:streams"))
-    answer.set_cookie(COLUMNS_COOKIE, ".".join(known), max_age=YEAR_S, httponly=True, samesite="Lax")
+    remember(answer, request, COLUMNS_COOKIE, ".".join(known))
     return answer
 
 

@@ -8,13 +8,13 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
 
+from dashboard import remembered
 from streams.access import IN_WORKSPACE, caller_for_user
 from streams.errors import Refusal
 from streams.models import Workspace
 from streams.services.open_pages import session_group, tell
 
 COOKIE = "okmq_workspace"
-YEAR_S = 365 * 86_400
 
 
 def left(request: HttpRequest, now: Workspace) -> str:
@@ -45,11 +45,4 @@ def begin(request: HttpRequest, user: AbstractBaseUser | AnonymousUser) -> None:
 def remember(request: HttpRequest, answer: HttpResponse, user: AbstractBaseUser | AnonymousUser) -> None:
     """Have the browser keep it: a session ends while pages of it are open."""
     held = request.session.get(IN_WORKSPACE, "")
-    answer.set_cookie(
-        COOKIE,
-        f"{user.pk}:{held}",
-        max_age=YEAR_S,
-        httponly=True,
-        samesite="Lax",
-        secure=request.is_secure(),
-    )
+    remembered.remember(answer, request, COOKIE, f"{user.pk}:{held}")

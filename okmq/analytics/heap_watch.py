@@ -39,6 +39,7 @@ class Asking:
 
     Attributes:
         is_too_large: it was ended, for what it keeps.
+        fills_disk: why it was ended, a sentence, for what Spark keeps of it on the disk.
         met: the most that another query keeps that ran beside it.
         is_gone: it is over.
     """
@@ -46,8 +47,14 @@ class Asking:
     group: str
     course: "Course"
     is_too_large: bool = False
+    fills_disk: str = ""
     met: int = 0
     is_gone: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether a watch has ended it."""
+        return self.is_too_large or bool(self.fills_disk)
 
 
 class HeapWatch:

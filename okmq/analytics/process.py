@@ -73,6 +73,7 @@ class Analytics:
                     queries_service.queries_lost()
                     for each in (self.queries, self.replays, *self.lanes):
                         each.start()
+                    self._listen()
                     is_beginning = False
                 self.look()
                 if not all(lane.lives for lane in self.lanes):
@@ -87,6 +88,9 @@ class Analytics:
             each.join(max(0.0, deadline - time.monotonic()))
         connections.close_all()
 
+    def _listen(self) -> None:
+        threading.Thread(target=self.spark.listen, args=(self.stop,), name="listening", daemon=True).start()
+
     def look(self) -> None:
         """Queue what is due, let go of what is old, and see whether Spark is still needed."""
         if time.monotonic() >= self.next_schedule:
@@ -100,7 +104,6 @@ class Analytics:
             self._forget_runs()
         self.spark.release_if_idle()
         self.spark.end_if_stranded()
-        self.spark.end_if_deaf()
 
     def _forget_runs(self) -> None:
         """Remove some old runs; more at the next look, or where there are none left, later."""

@@ -1,75 +1,29 @@
-"""Answers the queries that web processes put into the database, beside the runs of the same process.
-
-Each query has a thread that asks Spark and one that watches it: whether it is still wanted, how far it is, whether its
-time is over. Each query has a pool of its own in a fair scheduler, beside those of runs and replays, so that none of
-them waits for another's end.
-"""
+"""Hands out the queries that web processes put into the database, beside the runs of the same process."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
+from django.db import DatabaseError, close_old_connections, connections
 
-from okmq.analytics.counted import groups_of, rollups_of
-from okmq.analytics.heap_watch import Asking, HeapWatch
-from okmq.analytics.pools import PROPERTY, Pools
+from okmq.analytics.answering import POLL_S, RETRY_S, Answering
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
-from okmq.supervision import masters
-from okmq.supervision.masters import MasterAway
-from streams import bearer, store
-from streams.log import config
 from streams.log.errors import LogError
-from streams.models import Query, QueryState
-from streams.selectors import METRICS_STREAM
+from streams.models import Query
 from streams.services import queries as service
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from spark.query import Answer
-    from spark.tables import Seen
-
-AT_ONCE = 2
-POLL_S = 0.25
-RETRY_S = 5.0
+AT_ONCE = 4 * service.MOST_AT_ONCE
+"""In all; so several workspaces have theirs at the same time."""
 
 TIME_LIMIT_S = 300.0
 """How long a query may take, the start of Spark not counted."""
 
-AWAY = (OperationalError, InterfaceError)
-"""What tells of a database that does not answer, and of nothing that was asked of it."""
-
-TRIES = 3
-"""How often a query is begun that had no memory because of another."""
-
-CROWDED_OUT = "Another query held Spark's memory while this ran; ask again."
-STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
-
 log = logging.getLogger(__name__)
-# Whatever is wrong with somebody's SQL is answered, and nothing for the log.
-logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-
-
-@dataclass(slots=True)
-class _Asked:
-    """What became of a query in the thread that asked Spark."""
-
-    under: Asking
-    pool: str
-    session: "SparkSession | None" = None
-    is_shown: bool = False  # as running
-    answer: "Answer | None" = None
-    state: QueryState = QueryState.FAILED
-    error: str = ""
 
 
 class Queries:
-    """Takes queries from the database and answers them.
+    """Takes queries from the database and has them answered, each in a thread of its own.
 
     Args:
         stop: ends ``serve``; what is under way is marked at the next start.
@@ -79,64 +33,84 @@ class Queries:
     def __init__(
         self, env: Env, *, spark: SharedSpark, stop: threading.Event, time_limit_s: float = TIME_LIMIT_S
     ) -> None:
-        self.env = env
-        self.spark = spark
         self.stop = stop
-        self.time_limit_s = time_limit_s
-        self._heap = HeapWatch(spark)
-        self._pools = Pools("queries")
+        self.answering = Answering(env, spark=spark, stop=stop, time_limit_s=time_limit_s)
         self._threads: list[threading.Thread] = []
+        self._serving: threading.Thread | None = None
         self._taking = threading.Lock()
         self._held: set[int] = set()
         self._may_be_left = False
 
     def start(self) -> None:
-        """Serve in threads of their own."""
-        for n in range(AT_ONCE):
-            self._threads.append(threading.Thread(target=self.serve, name=f"queries-{n}", daemon=True))
-            self._threads[-1].start()
+        """Serve in a thread of its own; each query has another."""
+        self._serving = threading.Thread(target=self.serve, name="queries", daemon=True)
+        self._serving.start()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the threads, after they were told to stop."""
-        for thread in self._threads:
-            thread.join(timeout_s)
+        deadline = time.monotonic() + timeout_s
+        for thread in ([self._serving] if self._serving else []) + self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def serve(self) -> None:
-        """Answer until told to stop; a database or a store that does not answer is waited for."""
+        """Hand out until told to stop; a database or a store that does not answer is waited for."""
         while not self.stop.is_set():
             try:
                 close_old_connections()
                 self._tell_what_is_left()
-                if not self.answer_next():
-                    self.stop.wait(POLL_S)
+                self.hand_out()
+                self.stop.wait(POLL_S)
             except (DatabaseError, LogError) as error:
-                self._may_be_left = True
-                if not self.stop.is_set():
-                    log.warning("Queries wait: %s", error)
+                self._wait(error)
+            except Exception:  # all that come after it would wait
+                log.exception("Queries could not be handed out.")
                 self.stop.wait(RETRY_S)
-            except Exception:  # a thread that ended would leave all that come after it waiting
-                log.exception("A query could not be answered.")
         connections.close_all()
 
+    def hand_out(self) -> None:
+        """Begin threads for the queries that wait, as many as there may be."""
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        while len(self._threads) < AT_ONCE and (query := self._take()):
+            thread = threading.Thread(target=self._serve_one, args=(query,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve_one(self, query: Query) -> None:
+        try:
+            self._answer_taken(query)
+        except (DatabaseError, LogError) as error:
+            self._wait(error)
+        except Exception:
+            log.exception("A query could not be answered.")
+        finally:
+            connections.close_all()
+
+    def _wait(self, error: Exception) -> None:
+        self._may_be_left = True
+        if not self.stop.is_set():
+            log.warning("Queries wait: %s", error)
+        self.stop.wait(RETRY_S)
+
     def answer_next(self) -> bool:
-        """Answer the query that waits longest; whether there was one."""
+        """Answer the query whose turn it is; whether there was one."""
+        query = self._take()
+        if query is None:
+            return False
+        self._answer_taken(query)
+        return True
+
+    def _take(self) -> Query | None:
         with self._taking:
             query = service.query_take()
-            if query is None:
-                return False
-            self._held.add(query.pk)
+            if query is not None:
+                self._held.add(query.pk)
+            return query
+
+    def _answer_taken(self, query: Query) -> None:
         try:
-            with self.spark.in_use():
-                self._answer(query)
-        except Exception:
-            self._until_noted(
-                query,
-                lambda: service.query_end(query, QueryState.LOST, error="Something went wrong; ask again."),
-            )
-            raise
+            self.answering.answer(query)
         finally:
             self._held.discard(query.pk)
-        return True
 
     def _tell_what_is_left(self) -> None:
         """End what was taken when the database went away, so that nobody has it."""
@@ -144,222 +118,3 @@ class Queries:
             with self._taking:
                 service.queries_lost(but=list(self._held), why=service.LEFT)
                 self._may_be_left = False
-
-    def _answer(self, query: Query) -> None:
-        from spark.query import Course
-
-        with self._pools.own() as pool, self._heap.over(group_of(query), Course()) as under:
-            self._answer_watched(query, _Asked(under, pool))
-
-    def _answer_watched(self, query: Query, asked: _Asked) -> None:
-        asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
-        asking.start()
-        is_wanted = is_late = False
-        try:
-            is_wanted, is_late = self._watch(query, asking, asked)
-            if self.stop.is_set():
-                return  # the next start says so
-
-            def note() -> None:
-                self._note_end(query, asked, is_wanted=is_wanted, is_late=is_late)
-
-            is_noted = self._is_noted(query, note)
-        finally:
-            if not is_wanted or is_late or asked.under.is_too_large:
-                self._see_the_end(query, asking, asked)
-        if not is_noted:
-            self._until_noted(query, note)
-
-    def _note_end(self, query: Query, asked: _Asked, *, is_wanted: bool, is_late: bool) -> None:
-        if not is_wanted:
-            service.query_end(query, QueryState.CANCELLED)
-        elif is_late:
-            service.query_end(
-                query, QueryState.FAILED, error=f"It took longer than {self.time_limit_s:g} seconds."
-            )
-        elif asked.answer is not None:
-            service.query_answer(
-                query, columns=asked.answer.columns, rows=asked.answer.rows, truncated=asked.answer.truncated
-            )
-        elif asked.under.is_too_large:
-            service.query_end(query, QueryState.FAILED, error=self._too_large())
-        else:
-            service.query_end(query, asked.state, error=asked.error)
-
-    def _until_noted(self, query: Query, note: Callable[[], object]) -> None:
-        """Note an end, however long the database is away: nobody else would."""
-        while not self._is_noted(query, note) and not self.stop.wait(RETRY_S):
-            pass
-
-    def _is_noted(self, query: Query, note: Callable[[], object]) -> bool:
-        """Write into the database; whether it answered."""
-        try:
-            close_old_connections()
-            note()
-        except AWAY as error:
-            log.warning("Query %s waits for the database: %s", query.pk, error)
-            return False
-        return True
-
-    def _watch(self, query: Query, asking: threading.Thread, asked: _Asked) -> tuple[bool, bool]:
-        """Wait for the answer as long as there is a use in it; whether it is wanted, and whether it is late."""
-        began: float | None = None
-        is_wanted, is_late = True, False
-        while is_wanted and not (is_late or asked.under.is_too_large or self.stop.is_set()):
-            if not asking.is_alive():
-                break
-            asking.join(POLL_S)
-            self.spark.touch()
-            if began is None and asked.session is not None:
-                began = time.monotonic()
-            is_wanted = self._is_wanted(query, asked, is_running=began is not None)
-            is_late = began is not None and time.monotonic() - began > self.time_limit_s
-        return is_wanted, is_late
-
-    def _is_wanted(self, query: Query, asked: _Asked, *, is_running: bool) -> bool:
-        """Note how far it is; it is wanted, too, while the database cannot say so."""
-        wanted = True
-
-        def note() -> None:
-            nonlocal wanted
-            if is_running and not asked.is_shown:
-                service.query_runs(query)
-                asked.is_shown = True
-            wanted = service.query_progress(query, self._progress(query) if is_running else 0.0)
-
-        self._is_noted(query, note)
-        return wanted
-
-    def _ask(self, query: Query, asked: _Asked) -> None:
-        """Let Spark answer; runs in a thread of its own, whose jobs can be cancelled."""
-        from spark.query import QueryFailed, QueryLost, QueryStopped, QueryTooLarge
-        from spark.walk import QueryRefused
-
-        began = time.monotonic()
-        try:
-            session = self.spark.session()
-            asked.session = session
-            asked.answer = self._asked_of(session, query, asked)
-        except QueryStopped:
-            pass
-        except QueryTooLarge:
-            asked.error = self._too_large()
-            self.spark.note_pressure()
-        except QueryRefused as error:
-            asked.state, asked.error = QueryState.REFUSED, str(error)
-        except QueryFailed as error:
-            asked.error = self._without_places(str(error))
-        except (MasterAway, QueryLost) as error:
-            asked.state, asked.error = QueryState.LOST, str(error)
-        except (DatabaseError, LogError) as error:
-            log.warning("Query %s could not be answered: %s", query.pk, error)
-            asked.state, asked.error = QueryState.LOST, "A store does not answer; ask again."
-        except Exception as error:
-            if asked.under.course.is_over:
-                return
-            self.spark.failed_for_a_query(error, since=began)  # which ends Spark where Java has no memory
-            if self.spark.was_broken_off(since=began):
-                asked.state = QueryState.LOST
-                asked.error = "Spark was ended, because another query did not stop; ask again."
-            elif self.spark.was_stranded(since=began):
-                asked.state = QueryState.LOST
-                master = self.env.spark_master
-                asked.error = str(MasterAway(master)) if masters.is_away(master) else STRANDED
-            elif self.spark.has_died(since=began) or not self.spark.lives:
-                asked.state = QueryState.LOST
-                asked.error = (
-                    "Spark ended while this ran, perhaps for want of memory; ask again, or for less."
-                )
-            else:
-                log.exception("Query %s failed.", query.pk)
-                asked.error = "Spark could not carry it out; its log says why."
-        finally:
-            connections.close_all()
-
-    def _asked_of(self, session: "SparkSession", query: Query, asked: _Asked) -> "Answer":
-        """Ask Spark, again where another query had the memory.
-
-        Raises:
-            QueryTooLarge: there is no memory for it.
-            QueryLost: there was none because of others, again and again.
-        """
-        from spark import query as asking
-        from spark.query import QueryLost, QueryTooLarge
-
-        context = session.sparkContext
-        for _ in range(TRIES):
-            context.setJobGroup(group_of(query), f"query {query.pk}", interruptOnCancel=True)
-            context.setLocalProperty(PROPERTY, asked.pool)
-            try:
-                return asking.ask(
-                    session,
-                    self.spark.settings(),
-                    query.sql,
-                    seen=self._seen(query),
-                    known=self.spark.batches(),
-                    limit=query.limit,
-                    course=asked.under.course,
-                )
-            except QueryTooLarge:
-                if asked.under.is_too_large or not self._heap.is_innocent(asked.under):
-                    raise
-        raise QueryLost(CROWDED_OUT)
-
-    def _too_large(self) -> str:
-        return (
-            f"It needed more memory than Spark has here ({self.env.spark_memory}); narrow it by stream, key or time, "
-            "take a LIMIT in a subquery, or keep fewer rows at once than collect_list, median or a cross join do. "
-            "OKMQ_SPARK_MEMORY gives Spark more."
-        )
-
-    def _seen(self, query: Query) -> "Seen":
-        from spark.tables import Seen
-
-        registered = store.log().run(config.streams())
-        streams = [
-            each
-            for each in registered
-            if each.workspace_id == query.workspace_id
-            and not each.internal
-            and bearer.streams_cover(query.streams, each.name)
-        ]
-        ids = [each.stream_id for each in streams]
-        return Seen(
-            streams=streams,
-            metrics_stream=next(
-                (each for each in registered if each.internal and each.name == METRICS_STREAM), None
-            ),
-            rollups=lambda: rollups_of(ids),
-            groups=lambda: groups_of(ids),
-        )
-
-    def _progress(self, query: Query) -> float:
-        """The part of the tasks, as far as Spark has planned them, that are done."""
-        from spark import watching
-
-        return watching.progress(group_of(query))
-
-    def _see_the_end(self, query: Query, asking: threading.Thread, asked: _Asked) -> None:
-        """Have Spark stop, or end it."""
-        course, session = asked.under.course, asked.session
-        course.is_over = True
-        if session is not None:
-            self.spark.see_the_end(
-                session,
-                group=group_of(query),
-                what=f"Query {query.pk}",
-                is_at_work=lambda: course.is_in_spark,
-                is_over=lambda: not asking.is_alive(),
-                stop=self.stop,
-            )
-
-    def _without_places(self, sentence: str) -> str:
-        """A sentence of Spark's without the folders of this machine."""
-        for place in (self.env.history_url, str(self.env.data_dir)):
-            sentence = sentence.replace(place, "…")
-        return sentence
-
-
-def group_of(query: Query) -> str:
-    """The name under which Spark's jobs of a query are known."""
-    return f"query-{query.pk}"

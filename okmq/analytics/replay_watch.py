@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, connections
 
-from okmq.analytics.shared_spark import SharedSpark
+from okmq.analytics.shared_spark import DEAF_S, SharedSpark, java
 from streams.models import Replay
 from streams.services import replays as service
 
@@ -25,6 +25,9 @@ STUCK_S = 600.0
 PLANNED_WITHIN_S = 60.0
 """Nobody waits for the end of a step that is not wanted any more, and a session that has just begun, on a busy machine,
 plans for long; a constant that ends never is computed there, too."""
+
+UNHEARD_S = 2 * DEAF_S
+"""How long Java may leave it unanswered how far a step is, while that is wanted."""
 
 _steps = itertools.count(1)
 
@@ -46,7 +49,8 @@ def watched(
     """One step that the calling thread has Spark take for a replay.
 
     A step that was told to end and goes on, as a regular expression does, is ended with Spark: soon where a task of it
-    does not end, and after ``PLANNED_WITHIN_S`` where Spark still plans it.
+    does not end, and after ``PLANNED_WITHIN_S`` where Spark still plans it. Where Java answers nothing, as when it only
+    collects garbage, it is ended too, and the step fails as with any end of Spark.
 
     Args:
         stuck_s: seconds in which no task of the step need be done.
@@ -58,8 +62,9 @@ def watched(
     group = f"replay-{replay.pk}-{next(_steps)}"
     session.sparkContext.setJobGroup(group, f"replay {replay.pk}", interruptOnCancel=True)
     watch = _Watch(spark, session, replay, group=group, stop=stop, stuck_s=stuck_s)
-    thread = threading.Thread(target=watch.run, name=group, daemon=True)
-    thread.start()
+    threads = [threading.Thread(target=each, name=group, daemon=True) for each in (watch.ask, watch.decide)]
+    for thread in threads:
+        thread.start()
     try:
         yield
     except Exception as error:
@@ -68,10 +73,13 @@ def watched(
         raise
     finally:
         watch.is_over.set()
-        thread.join()
+        for thread in threads:
+            thread.join()
 
 
 class _Watch:
+    """One thread asks Java how far the step is, and may wait for its answer; another decides, and asks it nothing."""
+
     def __init__(
         self,
         spark: SharedSpark,
@@ -84,44 +92,63 @@ class _Watch:
     ) -> None:
         self.spark, self.session, self.replay = spark, session, replay
         self.group, self.stop, self.stuck_s = group, stop, stuck_s
+        self.process = java()
+        self.done = 0.0
+        self.heard_at = self.done_at = time.monotonic()
+        self.has_asked = threading.Event()
         self.is_over = threading.Event()
         self.why: CannotReplay | NotWanted | None = None
 
-    def run(self) -> None:
+    def ask(self) -> None:
+        """Look how far the step is until there is a reason to end it, and then have Spark do so."""
         try:
-            self.why = self._reason_to_end()
-            if self.why is not None:
-                planned_by = time.monotonic()
-                if isinstance(self.why, NotWanted):
-                    planned_by += PLANNED_WITHIN_S
-                self.spark.see_the_end(
-                    self.session,
-                    group=self.group,
-                    what=f"Replay {self.replay.pk}",
-                    is_at_work=lambda: not self.is_over.is_set() and time.monotonic() >= planned_by,
-                    is_over=self.is_over.is_set,
-                    stop=self.stop,
-                )
+            while self.why is None:
+                if self.is_over.wait(POLL_S) or self.stop.is_set():
+                    return
+                self._look()
         finally:
-            connections.close_all()
+            self.has_asked.set()  # what sees the end has a guard of its own
+        self._see_the_end(self.why)
 
-    def _reason_to_end(self) -> CannotReplay | NotWanted | None:
-        """Why the step has to end, once there is a reason; None where it ended, or the process does."""
+    def _look(self) -> None:
         from spark import watching
 
-        done, since = 0.0, time.monotonic()
-        while not self.is_over.wait(POLL_S) and not self.stop.is_set():
-            if not self._is_wanted():
-                return NotWanted()
-            now_done = watching.progress(self.group)
-            if now_done != done:
-                done, since = now_done, time.monotonic()
-            elif time.monotonic() - since > self.stuck_s:
-                return CannotReplay(
-                    f"Spark did nothing of it for {self.stuck_s:g} seconds; does a regular expression of its condition "
-                    "ever end?"
-                )
-        return None
+        done = watching.progress(self.group)
+        self.heard_at = time.monotonic()
+        if done != self.done:
+            self.done, self.done_at = done, self.heard_at
+        elif self.heard_at - self.done_at > self.stuck_s and self.why is None:
+            self.why = CannotReplay(
+                f"Spark did nothing of it for {self.stuck_s:g} seconds; does a regular expression of its condition "
+                "ever end?"
+            )
+
+    def _see_the_end(self, why: CannotReplay | NotWanted) -> None:
+        planned_by = time.monotonic()
+        if isinstance(why, NotWanted):
+            planned_by += PLANNED_WITHIN_S
+        self.spark.see_the_end(
+            self.session,
+            group=self.group,
+            what=f"Replay {self.replay.pk}",
+            is_at_work=lambda: not self.is_over.is_set() and time.monotonic() >= planned_by,
+            is_over=self.is_over.is_set,
+            stop=self.stop,
+        )
+
+    def decide(self) -> None:
+        """See whether it is still wanted, and end Java where that is not heard."""
+        try:
+            while not self.has_asked.wait(POLL_S) and not self.stop.is_set():
+                if self.why is None and not self._is_wanted():
+                    self.why = NotWanted()
+                patience_s = UNHEARD_S if self.why is None else DEAF_S
+                if time.monotonic() - self.heard_at > patience_s and self.process is not None:
+                    log.warning("Replay %s hears nothing of Spark, so it is ended.", self.replay.pk)
+                    self.spark.end_deaf(self.process)
+                    return
+        finally:
+            connections.close_all()
 
     def _is_wanted(self) -> bool:
         try:

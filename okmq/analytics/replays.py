@@ -23,7 +23,8 @@ from okmq.env import Env
 from okmq.supervision.masters import MasterAway
 from streams import naming, store
 from streams.errors import refusal_of
-from streams.log import append, config
+from streams.log import append, config, stats
+from streams.log.client import Op
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable, StreamFull
@@ -33,7 +34,9 @@ from streams.services import replays as service
 if TYPE_CHECKING:
     from spark.replay import Past, PastRange
 
-AT_ONCE = 4
+AT_ONCE = 2 * service.MOST_UNFINISHED
+"""What one workspace may have under way holds up no other; one with a rate mostly waits for its next batch."""
+
 POLL_S = 0.5
 RETRY_S = 5.0
 
@@ -91,8 +94,10 @@ class Replays:
     def hand_out(self) -> None:
         """Begin threads for what has none, as many as there may be."""
         self._threads = {pk: thread for pk, thread in self._threads.items() if thread.is_alive()}
-        room = AT_ONCE - len(self._threads)
-        for replay in service.replays_working(but=self._threads)[:room]:
+        while len(self._threads) < AT_ONCE:
+            replay = service.replay_next(under_way=self._threads)
+            if replay is None:
+                return
             thread = threading.Thread(target=self._serve_one, args=(replay,), daemon=True)
             self._threads[replay.pk] = thread
             thread.start()
@@ -235,7 +240,7 @@ class Replays:
             for each in batch
         ]
         try:
-            return store.log().run(append.append_what_fits(replay.target_id, messages))
+            return store.log().run(_published(replay.target_id, messages))
         except StoreUnavailable:
             raise
         except MessageTooLarge as error:
@@ -291,6 +296,15 @@ class Replays:
     def _key_patterns(self, replay: Replay) -> list[str]:
         found = Stream.objects.filter(stream_id=replay.target_id).values_list("keys", flat=True).first()
         return list(found or [])
+
+
+def _published(
+    stream_id: str, messages: Sequence[NewMessage]
+) -> Op[tuple[list[append.Appended], StreamFull | None]]:
+    """Append what fits, and tell the worker, which samples what has changed."""
+    placed, full = yield from append.append_what_fits(stream_id, messages)
+    yield from stats.touch([stream_id])
+    return placed, full
 
 
 def _first_ms(moment: datetime) -> int:

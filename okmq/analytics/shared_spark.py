@@ -15,6 +15,8 @@ from okmq.supervision import masters
 from okmq.supervision.masters import MasterAway
 
 if TYPE_CHECKING:
+    import subprocess
+
     from pyspark.sql import SparkSession
 
     from spark.jobs.settings import JobSettings
@@ -27,6 +29,8 @@ ENDING_POLL_S = 0.25
 
 LISTEN_EVERY_S = 10.0
 """How often it is asked whether Java takes calls."""
+
+LISTEN_POLL_S = 1.0
 
 DEAF_S = 15.0
 """How long Java may leave a question of ours unanswered while work is to end; then it is ended. Where it only collects
@@ -143,7 +147,9 @@ class SharedSpark:
         if not self.is_idle:
             return
         with self._starting:
-            if self.is_idle and self.lives:
+            if (
+                self.is_idle and java() is not None
+            ):  # one that answers nothing cannot be asked whether it lives
                 log.info("Spark was idle and is ended.")
                 self.end()
 
@@ -183,10 +189,23 @@ class SharedSpark:
         if process is None or session.answers(DEAF_S) or session.answers(DEAF_S):
             return
         log.warning("Spark has taken no call for %.0f s, so it is ended.", 2 * DEAF_S)
-        self._died_at = time.monotonic()
-        process.kill()
-        process.wait()
+        self.end_deaf(process)
+
+    def end_deaf(self, process: "subprocess.Popen[bytes]") -> None:
+        """End a JVM that answers nothing, unless it has ended; who waits for an answer has one then."""
+        if process.poll() is None:
+            self._died_at = time.monotonic()
+            process.kill()
+            process.wait()
         self.end_if_dead()
+
+    def listen(self, stop: threading.Event) -> None:
+        """Look for a deaf JVM until told to stop; for a thread of its own, as others may wait for its answer."""
+        while not stop.wait(LISTEN_POLL_S):
+            try:
+                self.end_if_deaf()
+            except Exception:  # or nobody would look any more
+                log.exception("It could not be found whether Spark takes calls.")
 
     def end_if_dead(self) -> None:
         """Forget a session whose JVM has gone; one that is just being started is waited for."""
@@ -335,6 +354,15 @@ class SharedSpark:
 def was_started() -> bool:
     """Whether PySpark was ever imported here; asking it would import it."""
     return "spark.session" in sys.modules
+
+
+def java() -> "subprocess.Popen[bytes] | None":
+    """The JVM of this process, which is asked nothing."""
+    if not was_started():
+        return None
+    from spark import session
+
+    return session.process()
 
 
 def _import_spark() -> None:

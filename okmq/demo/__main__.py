@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -149,15 +150,16 @@ def _create(server: Server, *, stream: str) -> None:
 
 def _server(asked: argparse.Namespace) -> Server:
     env = environment.load()
-    token = asked.token or env.admin_token
-    if not token and not asked.url:  # the file's token is for the server of this folder, nobody else sees it
+    token = _of_file(asked.token_file) if asked.token_file else env.admin_token
+    # The token in the folder is for its own server; nobody else sees it.
+    if not (token or asked.url or asked.token_file):
         try:
             token = kept_token.read(env.data_dir)
         except OSError as error:
             raise Unusable(f"The token in {env.data_dir} cannot be read: {error.strerror}.") from None
     if not token:
         raise Unusable(
-            "The demo needs a token that may publish and manage: give --token or set OKMQ_ADMIN_TOKEN."
+            "The demo needs a token that may publish and manage: give --token-file or set OKMQ_ADMIN_TOKEN."
         )
     try:
         return Server(asked.url or local_url(env), token=token, say=_say)
@@ -165,9 +167,17 @@ def _server(asked: argparse.Namespace) -> Server:
         raise Unusable(str(error)) from None
 
 
+def _of_file(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise Unusable(f"The token in {path} cannot be read: {reason}.") from None
+
+
 def _advised(refused: Refused) -> str:
     if refused.status == 401:
-        return f"{refused} The demo looks for it in --token, OKMQ_ADMIN_TOKEN and the data folder."
+        return f"{refused} The demo looks for it in --token-file, OKMQ_ADMIN_TOKEN and the data folder."
     return str(refused)
 
 
@@ -185,7 +195,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=_count, metavar="N", help="the first N departures only")
     parser.add_argument("--stream", default="flights", help="the stream to publish into (default: flights)")
     parser.add_argument("--url", help="where OKMQ is (default: the server of this folder)")
-    parser.add_argument("--token", help="a token with the scopes publish, read and manage")
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with a token of the scopes publish, read and manage (what stands in a command is seen by others)",
+    )
     return parser
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +19,13 @@ from time import monotonic
 from urllib.parse import urlsplit
 
 from okmq.env import Env
-from okmq.supervision import rights
+from okmq.supervision import restoring, rights
 from okmq.supervision.claims import take_folder
 from okmq.supervision.supervisor import StartError
 from streams.log import config, meta
 from streams.log.client import Log
 from streams.log.commands import Op, one
+from streams.log.errors import LogError
 
 LOG, DATABASE, HISTORY, CONTENTS = "log.rdb", "okmq.sqlite3", "history", "backup.json"
 JOURNALS = (f"{DATABASE}-wal", f"{DATABASE}-journal", f"{DATABASE}-shm")
@@ -149,6 +150,8 @@ def restore(folder: Path, env: Env) -> Contents:
         raise BackupError(str(error)) from None
     try:
         places = _places(folder, env)
+        for each in restoring.cut_off(env.data_dir) or ():
+            _remove(each)  # half of what another restore put in place
         journals = [env.data_dir / name for name in JOURNALS]
         held = [str(each) for each in (*places.values(), *journals) if _is_filled(each)]
         if held:
@@ -230,8 +233,10 @@ def _put(places: Mapping[Path, Path], folder: Path, env: Env) -> None:
             else:
                 shutil.copy2(source, copy)
                 copy.chmod(0o600)
+        restoring.begin(env.data_dir, backup=folder, places=places.values())
         for source, copy in copies.items():
             copy.replace(places[source])
+        restoring.end(env.data_dir)
     finally:
         for copy in copies.values():
             _remove(copy)
@@ -296,7 +301,21 @@ def _copy_log(log: Log, valkey_dir: Path, target: Path) -> None:
     """A snapshot of one moment, made by the server in a process of its own while it goes on."""
     snapshot = valkey_dir / "dump.rdb"
     snapshot.unlink(missing_ok=True)  # what an earlier one left
-    log.run(one(("BGSAVE", "SCHEDULE")))
+    try:
+        log.run(one(("BGSAVE", "SCHEDULE")))
+        _await_snapshot(log, snapshot)
+        shutil.move(snapshot, target)
+    except KeyboardInterrupt:
+        with suppress(
+            LogError
+        ):  # a server that cannot end it goes on, and the next backup takes away what it left
+            log.run(one(("BGSAVE", "CANCEL")))
+        raise
+    finally:
+        snapshot.unlink(missing_ok=True)
+
+
+def _await_snapshot(log: Log, snapshot: Path) -> None:
     until, pause = monotonic() + SNAPSHOT_WITHIN_S, Event()
     while not snapshot.exists():
         told = _persistence(log)
@@ -305,10 +324,6 @@ def _copy_log(log: Log, valkey_dir: Path, target: Path) -> None:
         if monotonic() > until:
             raise BackupError("The message store did not write a snapshot within an hour.")
         pause.wait(0.1)
-    try:
-        shutil.move(snapshot, target)
-    finally:
-        snapshot.unlink(missing_ok=True)
 
 
 def _persistence(log: Log) -> dict[str, str]:

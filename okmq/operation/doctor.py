@@ -8,39 +8,27 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from okmq.env import Env
-from okmq.supervision import java, masters, owned, resp
-from streams import addresses, selectors, store
-from streams.log import config, keys, lineage, server
-from streams.log.client import one
+from okmq.operation import store_looks
+from okmq.operation.told import Look, Told
+from okmq.supervision import java, masters, owned, proctable, room
+from streams import selectors, store
+from streams.log import config, keys
 from streams.log.errors import LogError
 from streams.upkeep import processes
 
 LEAST_FREE_SHARE = 0.10
 FEW_OPEN_FILES = 4096
-MOST_MEMORY_SHARE = 0.8
 RECENT_S = 600.0
-LARGEST_SKEW_MS = 2000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """One finding: ``todo`` is empty where all is well; ``grave`` where OKMQ does not work as it is."""
-
-    about: str
-    sentence: str
-    todo: str = ""
-    grave: bool = False
-
-
-Look = Callable[[Env], Iterator[Told]]
+DAMAGED_FILE = ("malformed", "not a database", "disk I/O error")
+"""What SQLite says of a file that it cannot read."""
+RESTORE = "stop OKMQ, keep the file, and bring a backup back (okmq_restore)"
 
 
 def examined(env: Env) -> list[Told]:
@@ -62,16 +50,24 @@ def _disk(env: Env) -> Iterator[Told]:
         return
     aof = sum(path.stat().st_size for path in env.valkey_dir.glob("appendonlydir/*") if path.is_file())
     free = f"{usage.free / 2**30:.1f} GiB of {usage.total / 2**30:.1f} GiB are free"
-    if usage.free < 2 * aof:
+    if env.private_store and usage.free < room.reserve_of(usage.total):
+        yield Told(
+            about=about,
+            sentence=f"{free} on the disk of {env.data_dir}: nothing new is stored",
+            todo=f"make room on the disk of {env.data_dir}; what is published is stored again by itself then",
+            grave=True,
+        )
+    elif usage.free < 2 * aof:
         yield Told(
             about=about,
             sentence=f"{free}; the message store needs up to twice its {aof / 2**30:.1f} GiB to rewrite its file",
-            todo="make room: below a reserve of 256 MiB, or a tenth, nothing new is stored",
-            grave=True,
+            todo=f"make room on the disk of {env.data_dir}: below 256 MiB, or a tenth, nothing new is stored",
         )
     elif usage.free < LEAST_FREE_SHARE * usage.total:
         yield Told(
-            about=about, sentence=free, todo="make room before it is full: nothing can be published then"
+            about=about,
+            sentence=free,
+            todo=f"make room on the disk of {env.data_dir} before it is full: nothing can be published then",
         )
     else:
         yield Told(about=about, sentence=free)
@@ -103,6 +99,13 @@ def _processes(env: Env) -> Iterator[Told]:
             yield Told(about=each.name, sentence="is not there", todo=each.note)
         elif each.state == "restarting" or (each.pid is not None and not _lives(each.pid)):
             yield Told(about=each.name, sentence=f"does not run: {each.note}", todo=f"see {log}", grave=True)
+        elif each.pid is not None and proctable.is_stopped(each.pid):
+            yield Told(
+                about=each.name,
+                sentence=f"is stopped (process {each.pid}): it does nothing",
+                todo=f"kill -CONT {each.pid}, or end it with kill -KILL {each.pid} (it starts again by itself)",
+                grave=True,
+            )
         elif each.restarts and time.time() - each.since < RECENT_S:
             yield Told(about=each.name, sentence=each.sentence(), todo=f"see {log}")
         else:
@@ -119,71 +122,6 @@ def _lives(pid: int) -> bool:
     return True
 
 
-def _store(env: Env) -> Iterator[Told]:
-    about = "message store"
-    try:
-        resp.check(env.redis_url)
-        state = store.log().run(server.inspect())
-        full = store.log().run(server.is_full())
-        is_replica = store.log().run(lineage.look()).is_replica
-        memory = _figures("memory")
-    except (resp.StoreError, LogError) as error:
-        todo = "make run" if env.private_store else "start the server that OKMQ_REDIS_URL names"
-        yield Told(about=about, sentence=str(error), todo=todo, grave=True)
-        return
-    allowed, used = int(memory.get("maxmemory", 0)), int(memory.get("used_memory", 0))
-    if is_replica:
-        yield Told(
-            about=about,
-            sentence="it is a replica of another server: nothing can be published",
-            todo="have OKMQ_REDIS_URL lead to that one, or promote it (REPLICAOF NO ONE)",
-            grave=True,
-        )
-    elif state.writes_fail:
-        yield Told(about=about, sentence="cannot write to its disk", todo="make room on the disk", grave=True)
-    elif full:
-        yield Told(
-            about=about,
-            sentence="its memory is used up: nothing can be published",
-            todo="purge or limit streams (ttl, max_bytes), or raise maxmemory",
-            grave=True,
-        )
-    elif allowed and used > MOST_MEMORY_SHARE * allowed:
-        yield Told(
-            about=about,
-            sentence=f"{used / allowed:.0%} of its memory is used",
-            todo="limit streams (ttl, max_bytes), or raise maxmemory",
-        )
-    else:
-        yield Told(about=about, sentence=f"answers; {used / 2**20:.0f} MiB in use")
-    if state.durability != "fsync":
-        yield Told(
-            about="durability",
-            sentence=f"publishes are promised {state.durability!r}: a crash may lose what was acknowledged",
-            todo="OKMQ_FSYNC=always" if env.private_store else "appendonly yes, appendfsync always",
-        )
-    else:
-        yield Told(about="durability", sentence="what is acknowledged is on disk")
-
-
-def _lost(env: Env) -> Iterator[Told]:
-    if not _has_database():
-        return  # told below
-    try:
-        lost = len(selectors.streams_lost())
-    except (LogError, DatabaseError):
-        return  # told by the looks at these
-    if lost:
-        yield Told(
-            about="message store",
-            sentence=f"it has nothing of {lost} stream{'s' * (lost != 1)} that it was told of: it was emptied, or is "
-            "another one",
-            todo="bring the right one or a backup back, or tell it again, empty, above the offsets of before: "
-            "okmq_republish",
-            grave=True,
-        )
-
-
 def _worker(env: Env) -> Iterator[Told]:
     try:
         seen = selectors.sampling()
@@ -198,72 +136,9 @@ def _worker(env: Env) -> Iterator[Told]:
         )
 
 
-def _cluster(env: Env) -> Iterator[Told]:
-    if not addresses.is_cluster(env.redis_url):
-        return
-    about = "cluster"
-    try:
-        away, nodes = store.log().run(server.away())
-        stops = store.log().run(server.stops_as_a_whole())
-    except LogError:
-        return  # told above
-    if away:
-        yield Told(
-            about=about,
-            sentence=f"{away} of {nodes} nodes do not answer: their streams are refused",
-            todo="start them, or promote their replicas (CLUSTER FAILOVER)",
-            grave=True,
-        )
-    else:
-        yield Told(about=about, sentence=f"{nodes} nodes answer")
-    if stops:
-        yield Told(
-            about=about,
-            sentence="while one node is away the streams of all others are refused",
-            todo="cluster-require-full-coverage no",
-        )
-
-
-def _clock(env: Env) -> Iterator[Told]:
-    try:
-        told = store.log().run(server.clocks())
-    except LogError:
-        return  # told above
-    ahead_ms = max((each - int(time.time() * 1000) for each in told), key=abs, default=0)
-    if abs(ahead_ms) > LARGEST_SKEW_MS:
-        yield Told(
-            about="clock",
-            sentence=f"the message store's clock is {ahead_ms / 1000:+.1f} s from this machine's",
-            todo="let both follow the same time server",
-        )
-
-
-def _figures(section: str) -> dict[str, str]:
-    told = store.log().run(one(("INFO", section))).decode()
-    return dict(line.partition(":")[::2] for line in told.splitlines() if ":" in line)
-
-
-def _memory_store(env: Env) -> Iterator[Told]:
-    if env.memory_redis_url is None:
-        yield Told(about="memory store", sentence="there is none: streams in memory are refused")
-        return
-    try:
-        resp.ping(env.memory_redis_url)
-        yield Told(about="memory store", sentence="answers")
-    except resp.StoreError as error:
-        yield Told(
-            about="memory store", sentence=str(error), todo="make run; durable streams go on meanwhile"
-        )
-
-
-def _has_database() -> bool:
-    """Whether there is one to look into: who opens a file that is not there makes it."""
-    return connection.vendor != "sqlite" or Path(connection.settings_dict["NAME"]).is_file()
-
-
 def _database(env: Env) -> Iterator[Told]:
     about = "database"
-    if not _has_database():
+    if not store_looks.has_database():
         yield Told(about=about, sentence="there is none yet", todo="make run", grave=True)
         return
     try:
@@ -285,14 +160,17 @@ def _database(env: Env) -> Iterator[Told]:
                 yield Told(
                     about=about,
                     sentence=f"it is damaged: {found}",
-                    todo="okmq_restore of a backup",
+                    todo=RESTORE,
                     grave=True,
                 )
                 return
         yield Told(about=about, sentence="answers, and its tables are of this version")
     except DatabaseError as error:
+        said = str(error).strip().splitlines()[0]
         todo = "see OKMQ_DATABASE_URL, or whether another program holds it"
-        yield Told(about=about, sentence=str(error).strip().splitlines()[0], todo=todo, grave=True)
+        if any(each in said for each in DAMAGED_FILE):
+            said, todo = f"its file is damaged: {said}", RESTORE
+        yield Told(about=about, sentence=said, todo=todo, grave=True)
 
 
 def _history(env: Env) -> Iterator[Told]:
@@ -382,12 +260,13 @@ LOOKS: tuple[Look, ...] = (
     _disk,
     _rights,
     _processes,
-    _store,
-    _lost,
+    store_looks.message_store,
+    store_looks.lost,
+    store_looks.damaged,
     _worker,
-    _cluster,
-    _clock,
-    _memory_store,
+    store_looks.cluster,
+    store_looks.clock,
+    store_looks.memory_store,
     _database,
     _history,
     _machine,

@@ -14,7 +14,7 @@ Say = Callable[[str], None]
 """Tells a line to whoever waits."""
 
 MAY_GROW, MAY_BE_MADE = 1.05, 8
-"""Open files afterwards against before; a connection or two may just be made again."""
+"""Afterwards against before; of open files after a fault, a connection or two may just be made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,22 +70,26 @@ def open_files(product: Instance) -> int:
     return 0
 
 
-def grown(before: Held, after: Held, *, what: str, memory: bool) -> list[str]:
-    """Where a process has more threads, connections or memory than it may have come to.
+def grown(before: Held, after: Held, *, what: str, is_long: bool) -> list[str]:
+    """Where a process has more memory, or all together more connections or threads, than they may have come to.
+
+    A caller whose connection was cut off connects anew, to whichever web process takes it.
 
     Args:
-        memory: whether it worked long enough before to have what it needs.
+        is_long: whether it worked long enough before to have what it needs: memory, and the threads of its pools, each
+            of which is made when so many are busy at once for the first time.
     """
     wrong = []
+    to_be_made = 0.0 if is_long else MAY_BE_MADE / 2
+    had, has = (sum(each.files for each in some.values()) for some in (before, after))
+    if has > had * MAY_GROW:
+        wrong.append(f"{what}: there were {had} files and connections before, and are {has}")
+    had, has = (sum(each.threads for each in some.values()) for some in (before, after))
+    if has > had * MAY_GROW + to_be_made:
+        wrong.append(f"{what}: there were {had} threads before, and are {has}")
     for name, then in before.items():
         now = after[name]
-        for told, had, has in (
-            ("threads", then.threads, now.threads),
-            ("files and connections", then.files, now.files),
-        ):
-            if has > had * MAY_GROW + MAY_BE_MADE / 2:
-                wrong.append(f"{what}: {name} had {had} {told} before and has {has}")
-        if memory and now.memory > then.memory * MAY_GROW:
+        if is_long and now.memory > then.memory * MAY_GROW:
             mib = f"{then.memory / 2**20:.1f} MiB before and has {now.memory / 2**20:.1f} MiB"
             wrong.append(f"{what}: {name} had {mib}")
     return wrong

@@ -6,7 +6,6 @@ They behave as good clients do: what got no answer is sent again with the same i
 import asyncio
 import random
 import sys
-import zlib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from okmq.prove.history import Commit, History, Outcome, Publish, Read, Seen
+from okmq.prove.history import Commit, History, Outcome, Publish, Read, Seen, checksum
 from okmq.prove.http import Answer, Client, NoAnswer, NotSent, TooLate
 from okmq.prove.machine import Machine
 
@@ -41,6 +40,7 @@ class Message(msgspec.Struct):
     timestamp: str
     body: msgspec.Raw
     key: str | None = None
+    headers: msgspec.Raw = msgspec.Raw()
 
 
 class _Receipt(msgspec.Struct):
@@ -101,8 +101,9 @@ class Scene:
         fresh = Seen(
             offset=message.offset,
             id=message.id,
-            content=(message.timestamp, zlib.crc32(bytes(message.body))),
+            content=(message.timestamp, checksum(bytes(message.body))),
             key=sys.intern(message.key or ""),
+            headers=checksum(bytes(message.headers)),
         )
         known = self._known.setdefault((stream, message.offset), fresh)
         return known if known == fresh else fresh
@@ -210,14 +211,19 @@ class Publisher(Caller):
             await asyncio.sleep(self.scene.pause_s)
 
     def _batch(self, number: int) -> list[dict[str, Any]]:
-        return [
-            {
-                "id": f"{self.name}-{number}-{at}",
-                "key": f"k.{self._random.randrange(KEYS)}",
-                "body": {"by": self.name, "n": number, "filler": "x" * self._random.randrange(300)},
-            }
-            for at in range(self._random.randint(1, LARGEST_BATCH))
-        ]
+        return [self._message(number, at) for at in range(self._random.randint(1, LARGEST_BATCH))]
+
+    def _message(self, number: int, at: int) -> dict[str, Any]:
+        """Most have a key, many have headers."""
+        made: dict[str, Any] = {
+            "id": f"{self.name}-{number}-{at}",
+            "body": {"by": self.name, "n": number, "filler": "x" * self._random.randrange(300)},
+        }
+        if self._random.random() < 0.9:
+            made["key"] = f"k.{self._random.randrange(KEYS)}"
+        if self._random.random() < 0.3:
+            made["headers"] = {"by": self.name, "at": f"{number}-{at}"}
+        return made
 
     async def _until_taken(self, batch: list[dict[str, Any]]) -> None:
         settled = await self._publish(batch)
@@ -238,7 +244,11 @@ class Publisher(Caller):
                 outcome=outcome,
                 stream=self.stream,
                 ids=tuple(each["id"] for each in batch),
-                bodies=tuple(zlib.crc32(_encode(each["body"])) for each in batch),
+                bodies=tuple(checksum(_encode(each["body"])) for each in batch),
+                keys=tuple(sys.intern(each.get("key", "")) for each in batch),
+                headers=tuple(
+                    checksum(_encode(each["headers"])) if "headers" in each else 0 for each in batch
+                ),
                 offsets=tuple(each.offset for each in receipts),
                 known=tuple(each.duplicate for each in receipts),
                 durability=answer.headers.get("okmq-durability", "") if answer else "",
@@ -293,12 +303,28 @@ class Committer(Caller):
 
     async def _work(self) -> None:
         while self.scene.reading.is_set():
-            _, answer = await self.ask("GET", f"/messages?limit={PAGE}&wait={POLL_S:g}", wait_s=POLL_S)
+            began, answer = await self.ask("GET", f"/messages?limit={PAGE}&wait={POLL_S:g}", wait_s=POLL_S)
             found = messages_of(answer.body) if answer and answer.status == 200 else []
             if found:
+                self._note(began, found)
                 await self._commit(found[-1].offset)
             elif answer is None or answer.status != 200:
                 await self.rest()
+
+    def _note(self, began: float, found: Sequence[Message]) -> None:
+        """From where it read the store knows; what is judged is what came."""
+        messages = tuple(self.scene.seen(self.stream, each) for each in found)
+        self.scene.history.note(
+            Read(
+                began=began,
+                ended=monotonic(),
+                outcome="ok",
+                stream=self.stream,
+                start=messages[0].offset,
+                limit=PAGE,
+                messages=messages,
+            )
+        )
 
     async def _commit(self, offset: int) -> None:
         outcome: Outcome = "info"

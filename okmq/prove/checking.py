@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from okmq.prove.history import Commit, Fetch, History, Publish, Read, Remains, Seen, Settle, Taken
+from okmq.prove.history import Commit, Fetch, History, Publish, Read, Remains, Seen, Sent, Settle, Taken
 
 WEAKER = {"window", "memory"}
 """Labels that promise less than a flush. An answer without a label promises all of it: nobody was told otherwise."""
@@ -222,18 +222,22 @@ def _torn(evidence: Evidence) -> Iterator[str]:
 
 def _two_contents(evidence: Evidence) -> Iterator[str]:
     held: dict[int, Seen] = {}
-    bodies = {
-        id_: body for each in evidence.publishes for id_, body in zip(each.ids, each.bodies, strict=True)
-    }
+    sent: dict[str, Sent] = {}
+    for publish in evidence.publishes:
+        told_of = zip(publish.bodies, publish.keys, publish.headers, strict=True)
+        sent.update(zip(publish.ids, told_of, strict=True))
     told: set[int] = set()
     for each in evidence.seen():
         before = held.setdefault(each.offset, each)
         if each.offset in told:
             continue
-        if (before.id, before.content) != (each.id, each.content):
+        if before.id != each.id:
             told.add(each.offset)
             yield f"{each.offset} was {before.id} and is {each.id}"
-        elif bodies.get(each.id, each.content[1]) != each.content[1]:
+        elif (before.content, before.as_sent) != (each.content, each.as_sent):
+            told.add(each.offset)
+            yield f"{each.offset} was told in two ways, as {each.id} both times"
+        elif sent.get(each.id, each.as_sent) != each.as_sent:
             told.add(each.offset)
             yield f"{each.offset} does not hold what was sent as {each.id}"
     for publish in evidence.acknowledged:
@@ -311,6 +315,29 @@ def _commits_back(evidence: Evidence) -> Iterator[str]:
         yield f"the committed offset was {highest[-1]} and is {evidence.remains.committed}"
 
 
+def _commits_by_nobody(evidence: Evidence) -> Iterator[str]:
+    """Where the committed offset stood at an offset that nobody had asked for until then."""
+    began: dict[int, float] = {0: float("-inf")}
+    for each in evidence.commits:
+        if each.outcome != "fail":
+            began[each.offset] = min(each.began, began.get(each.offset, each.began))
+    for each in evidence.commits:
+        if each.outcome == "ok" and began.get(each.previous, float("inf")) > each.ended:
+            yield f"the committed offset was {each.previous}, which nobody had committed"
+    if evidence.remains and evidence.remains.committed not in began:
+        yield f"the committed offset is {evidence.remains.committed}, which nobody has committed"
+
+
+def _too_many(evidence: Evidence) -> Iterator[str]:
+    for read in evidence.reads:
+        if 0 < read.limit < len(read.messages):
+            yield f"a read from {read.start} brought {len(read.messages)} messages where {read.limit} were asked for"
+    for fetch in evidence.fetches:
+        if 0 < fetch.limit < len(fetch.taken):
+            brought = f"{len(fetch.taken)} messages where {fetch.limit} were asked for"
+            yield f"{fetch.member} of {fetch.group} was brought {brought}"
+
+
 def _skipped(evidence: Evidence) -> Iterator[str]:
     by_end = sorted(evidence.acknowledged, key=lambda each: each.ended)
     ends = [each.ended for each in by_end]
@@ -359,7 +386,9 @@ LOOKS: dict[str, Callable[[Evidence], Iterable[str]]] = {
     "acknowledged, yet came back": _came_back,
     "overlapping leases": _overlapping,
     "commits backwards": _commits_back,
+    "commits by nobody": _commits_by_nobody,
     "skipped by a read": _skipped,
+    "more than asked for": _too_many,
     "never sent": _invented,
     "miscounted": _miscounted,
 }

@@ -6,7 +6,6 @@ import math
 import os
 import random
 import shutil
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from time import monotonic
 from okmq.instance import Broken, child, instance
 from okmq.prove.apart import Apart, Say
 from okmq.prove.faults import killed, killed_while_rewriting
-from okmq.prove.history import History, Publish, Seen
+from okmq.prove.history import History, Publish, Seen, checksum
 from okmq.prove.kills import strike_all
 from okmq.supervision import resp
 from okmq.supervision.valkey import ValkeyServer
@@ -210,8 +209,15 @@ def everything(stream_id: str) -> Op[list[Seen]]:
         page = yield ("XRANGE", keys.log(stream_id), start, "+", "COUNT", PAGE)
         for entry in page:
             message = entries.parse(entry)
-            content = (message.timestamp, zlib.crc32(message.body))
-            found.append(Seen(offset=message.offset, id=message.id, content=content, key=message.key or ""))
+            found.append(
+                Seen(
+                    offset=message.offset,
+                    id=message.id,
+                    content=(message.timestamp, checksum(message.body)),
+                    key=message.key or "",
+                    headers=checksum(message.headers),
+                )
+            )
         if len(page) < PAGE:
             return found
         start = f"({page[-1][0].decode()}"

@@ -14,12 +14,12 @@ from http.client import HTTPConnection, HTTPException
 from time import monotonic
 
 from okmq.instance import Instance
+from okmq.prove import rewrites
 from okmq.prove.callers import Scene
 from okmq.prove.history import Operation, Outcome, Publish
 from okmq.prove.machine import Moment, Taken, look
 from streams.log.client import Log
 from streams.log.commands import one
-from streams.log.errors import LogError
 
 BACK_WITHIN_S = 60.0
 LABEL_CHANGES_WITHIN_S = READINESS_TELLS_WITHIN_S = 5.0
@@ -54,7 +54,7 @@ class Struck:
         allowed_s: what it may need of a machine of its own; None where nothing is demanded.
         messages: how many were stored then.
         taken: what the machine took from all of it meanwhile.
-        note: what else is to tell.
+        note: what else is to tell; ``weight``: of several of a kind the note of the one with most is that of the worst.
         wrong: sentences on what should not be.
         lasted_until: where it goes on after everything was as before, until then.
     """
@@ -67,6 +67,7 @@ class Struck:
     messages: int = 0
     taken: Taken = field(default_factory=Taken)
     note: str = ""
+    weight: float | None = None
     lasted_until: float = 0.0
     wrong: tuple[str, ...] = ()
 
@@ -225,18 +226,18 @@ def killed(name: str) -> Fault:
     """SIGKILL of a process; it is back when the supervisor sees its successor work."""
 
     async def strike(target: Target) -> Struck:
-        return await _kill(target, name=name, told=f"SIGKILL of {name}")
+        pid, began = target.instance.pid(name), monotonic()
+        os.kill(pid, signal.SIGKILL)
+        return await _starts_again(target, name=name, killed=pid, began=began, told=f"SIGKILL of {name}")
 
     return strike
 
 
-async def _kill(target: Target, *, name: str, told: str) -> Struck:
-    pid, messages = target.instance.pid(name), target.scene.messages
-    began = monotonic()
-    os.kill(pid, signal.SIGKILL)
+async def _starts_again(target: Target, *, name: str, killed: int, began: float, told: str) -> Struck:
+    messages = target.scene.messages
     # The list is written as the state changes: a new process id is the moment of the new start.
     started = await target.wait(
-        lambda: _pid(target, name) not in {None, pid}, what=f"{name} is started again"
+        lambda: _pid(target, name) not in {None, killed}, what=f"{name} is started again"
     )
     if name == "valkey":
         back = await target.publishes_again(began)
@@ -256,11 +257,19 @@ def _pid(target: Target, name: str) -> int | None:
 
 
 async def killed_while_rewriting(target: Target) -> Struck:
-    """SIGKILL of Valkey at some moment of a rewrite of its append-only file."""
-    with suppress(LogError):  # one is under way already
-        await target.store("BGREWRITEAOF")
-    await asyncio.sleep(target.chance.uniform(0, 0.15))
-    return await _kill(target, name="valkey", told="SIGKILL of valkey while its AOF is rewritten")
+    """SIGKILL of Valkey at some moment of a rewrite of its append-only file; where none is met, it is named without."""
+    pid = target.instance.pid("valkey")
+
+    def strike() -> tuple[bool, float]:
+        with closing(Log(target.instance.keeper_url)) as keeper:
+            is_met = rewrites.midway(keeper, target.chance)
+            began = monotonic()
+            os.kill(pid, signal.SIGKILL)
+        return is_met, began
+
+    is_met, began = await asyncio.to_thread(strike)
+    told = f"SIGKILL of valkey{rewrites.WHILE if is_met else ''}"
+    return await _starts_again(target, name="valkey", killed=pid, began=began, told=told)
 
 
 def stopped(name: str, *, seconds: float) -> Fault:

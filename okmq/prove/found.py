@@ -21,9 +21,12 @@ from okmq.prove.history import in_flight
 
 ENOUGH_IN_FLIGHT = 1000
 OTHERS_WITHIN_S = 5.0
-"""While a web process or the worker is down, a publish is stored so often by the others."""
+"""While a web process, the worker or Spark is down, a publish is stored so often by the others."""
 
-ONE_OF_SEVERAL = ("SIGKILL of web", "SIGKILL of worker", "SIGSTOP of web", "SIGSTOP of worker")
+ONE_OF_SEVERAL = (
+    *("SIGKILL of web", "SIGKILL of worker", "SIGSTOP of web", "SIGSTOP of worker"),
+    *("SIGKILL of Spark", "SIGKILL of a reader of Spark", "SIGKILL of the driver"),
+)
 KEPT = 100
 """Sentences of a part; how many there were is told in any case."""
 
@@ -42,7 +45,7 @@ class Found:
         counts: of the checker, by name.
         late: calls that were not answered by their deadline.
         surprises: answers that should not be.
-        silence_s: the longest time without a stored publish while only a web process or the worker was down.
+        silence_s: the longest time without a stored publish while only a web process, the worker or Spark was down.
         lost_in_window: how many messages that were acknowledged with a weaker promise than ``fsync`` are gone.
         left_out: what of it was not carried out, and why.
         wrong: how many sentences there are on what should not be; ``sentences`` are the first of them.

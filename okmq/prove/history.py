@@ -6,6 +6,7 @@ else, also no answer at all: nobody knows). Times are seconds of one monotonic c
 
 import gc
 import threading
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,15 +21,29 @@ KEPT_APART = 10_000
 Content = tuple[str, int]
 """A message's time as it was told, and a checksum of its body."""
 
+Sent = tuple[int, str, int]
+"""Of a message all that its publisher says of it: the body, the key and the headers."""
+
+
+def checksum(told: bytes | None) -> int:
+    """Of a body, or of headers as they are on the wire; 0 where there are none."""
+    return zlib.crc32(told) if told is not None else 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A message as somebody was given it."""
+    """A message as somebody was given it; ``headers`` as a checksum, 0 where it has none."""
 
     offset: int
     id: str
     content: Content
     key: str = ""
+    headers: int = 0
+
+    @property
+    def as_sent(self) -> Sent:
+        """What its publisher has said of it."""
+        return self.content[1], self.key, self.headers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +68,7 @@ class Publish(Operation):
     """A batch. A batch is sent again as a whole or not at all, and no id stands in two batches.
 
     Attributes:
-        ids, bodies: of its messages; the bodies as checksums.
+        ids, bodies, keys, headers: of its messages; bodies and headers as checksums, "" and 0 where there is none.
         offsets, known: the receipts, where it was ok: the offset, and whether the id was known already.
         durability: what the answer promised.
         code: of a refusal.
@@ -61,6 +76,8 @@ class Publish(Operation):
 
     ids: tuple[str, ...]
     bodies: tuple[int, ...]
+    keys: tuple[str, ...]
+    headers: tuple[int, ...]
     offsets: tuple[int, ...] = ()
     known: tuple[bool, ...] = ()
     durability: str = ""
@@ -78,10 +95,11 @@ class Read(Operation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch(Operation):
-    """A delivery to a group's member."""
+    """A delivery to a group's member; ``limit``: so many messages were asked for, 0 where that is not known."""
 
     group: str
     member: str
+    limit: int = 0
     taken: tuple[Taken, ...] = ()
 
 

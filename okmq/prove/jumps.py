@@ -1,4 +1,8 @@
-"""A store whose clock is set, hours and days forth and back, under load: nothing comes early, time never runs back."""
+"""A store whose clock is set, hours and days forth and back, under load: nothing comes or is forgotten early.
+
+Each time a batch that was stored before is sent again after: shorter than any jump is the time for which ids are
+remembered, and longer than all of it takes.
+"""
 
 import asyncio
 import os
@@ -6,9 +10,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from okmq.instance import Instance, instance
 from okmq.prove.apart import Apart, open_files
+from okmq.prove.callers import Publisher, Scene
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import NEXT_CALL_S, Struck, Target
 from okmq.prove.history import Fetch
@@ -18,6 +24,9 @@ from streams.log.clock import KNOWN_AFTER, LOOK_EVERY_MS
 
 JUMPS_S = (3600, -3600, 86_400, -86_400, 0)
 """Where the clock is set to, against the real one, one after the other."""
+
+REMEMBERED_S = 1800
+"""For so long the streams remember ids: less than any jump, and more than a run takes."""
 
 KNOWN_AFTER_S = (KNOWN_AFTER + 2) * LOOK_EVERY_MS / 1000
 """What is judged is a clock that was right until then: after this time every process trusts it."""
@@ -59,17 +68,20 @@ def on_a_clock_that_is_set(folder: Path, *, library: Path, jumps_s: Sequence[int
 
 
 async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apart:
-    load = Load(product.port, token=product.token)
+    load = Load(product.port, token=product.token, dedup_window_s=REMEMBERED_S)
     apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
     async with load.running():
         await target.publishes_again(monotonic())
         known = monotonic() + KNOWN_AFTER_S
         await target.wait(lambda: monotonic() > known and _fetched(target) > 100, what="groups work")
-        before = open_files(product)
+        before, again = open_files(product), [Again(load.scene, stream) for stream in STREAMS]
         for jump_s in jumps_s:
+            await asyncio.gather(*(each.send() for each in again))
             await load.surge(0.3)
-            apart.struck.append(await _jump(target, ahead, jump_s))
+            apart.struck.append(await _jump(target, ahead, jump_s, again))
             load.calm()
+        for each in again:
+            each.close()
     apart.left_open(before, open_files(product), what="a clock that was set")
     seen = datetime.fromisoformat(load.scene.history.remains[STREAMS[0]].messages[-1].content[0])
     if seen < datetime.now(UTC) + timedelta(seconds=max(jumps_s)) - WHILE_IT_LASTS:
@@ -77,9 +89,36 @@ async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apar
     return apart
 
 
-async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
+class Again(Publisher):
+    """Sends what was stored once more; the receipts of both have to name the same offsets, which the history tells."""
+
+    def __init__(self, scene: Scene, stream: str) -> None:
+        super().__init__(scene, stream, "again")
+        self._sent: list[list[dict[str, Any]]] = []
+
+    @property
+    def batches(self) -> int:
+        """How many there are of them."""
+        return len(self._sent)
+
+    async def send(self) -> None:
+        """A batch that is new."""
+        self._sent.append(self._batch(len(self._sent) + 1))
+        await self._until_taken(self._sent[-1])
+
+    async def send_again(self) -> None:
+        """All of them."""
+        for batch in self._sent:
+            await self._until_taken(batch)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+async def _jump(target: Target, ahead: Path, jump_s: int, again: Sequence[Again]) -> Struck:
     began, since = monotonic(), look()
     await asyncio.to_thread(_set, ahead, jump_s)
+    await asyncio.gather(*(each.send_again() for each in again))
     back = await target.publishes_again(monotonic())
     taken = target.scene.machine.taken(since)
     # What was out comes back when its time is over, not before: long enough to see both.
@@ -98,6 +137,7 @@ async def _jump(target: Target, ahead: Path, jump_s: int) -> Struck:
         recovery_s=back - began,
         allowed_s=NEXT_CALL_S,
         taken=taken,
+        note=f"{sum(each.batches for each in again)} batches of before were sent again",
         lasted_until=seen,
     )
 

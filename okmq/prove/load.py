@@ -36,13 +36,24 @@ class Load:
         token: with every scope.
         patient_s: the time of another group, which is longer than any stop, and of which much is out at any moment:
             no stop may bring that back; 0: there is none.
+        pause_s: what a publisher rests after a batch, but for a surge.
+        dedup_window_s: for how long its streams remember ids; None: as they do by themselves.
     """
 
-    def __init__(self, *ports: int, token: str, patient_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        *ports: int,
+        token: str,
+        patient_s: float = 0.0,
+        pause_s: float = PAUSE_S,
+        dedup_window_s: int | None = None,
+    ) -> None:
         by_key = frozenset(name for name, settings in GROUPS.items() if settings.get("ordered_by_key"))
         waits_s = {PATIENT: patient_s} if patient_s else {}
         history = History(ack_wait_s=ACK_WAIT_S, ack_waits_s=waits_s, by_key=by_key)
-        self.scene = Scene(ports=ports, token=token, history=history, pause_s=PAUSE_S)
+        self.scene = Scene(ports=ports, token=token, history=history, pause_s=pause_s)
+        self._pause_s = pause_s
+        self._settings = {} if dedup_window_s is None else {"dedup_window": dedup_window_s}
         self._client = Client(ports[0], token=token)
 
     @asynccontextmanager
@@ -87,7 +98,7 @@ class Load:
 
     def calm(self) -> None:
         """Let them rest again."""
-        self.scene.pause_s = PAUSE_S
+        self.scene.pause_s = self._pause_s
 
     async def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of an answer, None where it has no body; asked again until there is one.
@@ -116,7 +127,7 @@ class Load:
 
     async def _make(self) -> None:
         for stream in STREAMS:
-            await self.ask("POST", "/streams/", {"name": stream, "archive": False})
+            await self.ask("POST", "/streams/", {"name": stream, "archive": False, **self._settings})
             for group, settings in GROUPS.items():
                 wanted = {"name": group, "ack_wait": ACK_WAIT_S, "max_deliver": -1, **settings}
                 await self.ask("POST", f"/streams/{stream}/groups/", wanted)

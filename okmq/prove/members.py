@@ -48,6 +48,7 @@ class Member(Caller):
                     stream=self.stream,
                     group=self._group,
                     member=self.name,
+                    limit=self.fetched,
                     taken=tuple(map(self._taken, found)),
                 )
             )
@@ -61,7 +62,12 @@ class Member(Caller):
     def _taken(self, delivery: Delivery) -> Taken:
         seen = self.scene.seen(self.stream, delivery)
         return Taken(
-            offset=seen.offset, id=seen.id, content=seen.content, key=seen.key, number=delivery.deliveries
+            offset=seen.offset,
+            id=seen.id,
+            content=seen.content,
+            key=seen.key,
+            headers=seen.headers,
+            number=delivery.deliveries,
         )
 
     async def _settle(self, found: Sequence[Delivery]) -> None:

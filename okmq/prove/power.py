@@ -4,29 +4,31 @@ import asyncio
 import os
 import random
 import signal
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing
+from functools import partial
 from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any
 
 from okmq.instance import Instance, instance
+from okmq.prove import rewrites
 from okmq.prove.apart import Apart
 from okmq.prove.callers import Publisher
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import Struck, Target, recovery_allowed_s
 from okmq.prove.flushes import PowerSwitch
-from okmq.prove.history import Publish
+from okmq.prove.history import Publish, Remains
 from okmq.prove.load import Load
 from okmq.prove.machine import look
 from okmq.supervision import rights
 from streams.log.client import Log
 from streams.log.commands import one
-from streams.log.errors import LogError
 
 REWRITTEN_EVERY = 3
-"""Each so-manieth time the append-only file is being rewritten when the power goes."""
+"""Each so-manieth time the append-only file is to be rewritten when the power goes."""
 
+ALWAYS, EVERY_SECOND = "a flush for every answer", "a flush every second"
 WINDOW = "window"
 FILES = "appendonlydir"
 PUBLISHERS = 12
@@ -89,19 +91,19 @@ class _Store:
         self.url, _ = self._stack.enter_context(running)
         self._keeper = self._stack.enter_context(closing(Log(rights.keeper_url(self.url, self._place))))
 
-    def rewrite(self) -> None:
-        """Have it begin to rewrite its file."""
-        with suppress(LogError):  # one is under way already
-            self._keeper.run(one(("BGREWRITEAOF",)))
+    def lose_power(self, *, chance: random.Random | None = None) -> tuple[int, bool]:
+        """How many bytes it had written and not flushed, which are gone; whether it rewrote its file then.
 
-    def lose_power(self) -> int:
-        """How many bytes it had written and not flushed, which are gone."""
+        Args:
+            chance: where it is to have begun a rewrite just before.
+        """
         pid = pid_of(self._keeper)
+        is_rewriting = chance is not None and rewrites.midway(self._keeper, chance)
         self._switch.off()
         Event().wait(AFTER_S)
         os.kill(pid, signal.SIGKILL)
         self._stack.close()
-        return self._switch.forget()
+        return self._switch.forget(), is_rewriting
 
 
 def pid_of(keeper: Log) -> int:
@@ -117,18 +119,17 @@ async def _all_is_kept(product: Instance, store: _Store, cuts: int) -> Apart:
         await target.publishes_again(monotonic())
         for number in range(cuts):
             await load.surge(0.3)
-            if number % REWRITTEN_EVERY == 0:
-                await asyncio.to_thread(store.rewrite)
+            chance = target.chance if number % REWRITTEN_EVERY == 0 else None
             await asyncio.sleep(target.chance.uniform(0, 0.2))
             began, since = monotonic(), look()
-            gone = await asyncio.to_thread(store.lose_power)
+            gone, is_rewriting = await asyncio.to_thread(partial(store.lose_power, chance=chance))
             await asyncio.to_thread(store.start)
             started = monotonic()
             back = await target.publishes_again(started)
             load.calm()
             apart.struck.append(
                 Struck(
-                    name="the power of the store goes, a flush for every answer",
+                    name=f"the power of the store goes, {ALWAYS}{rewrites.WHILE if is_rewriting else ''}",
                     began=began,
                     back=back,
                     recovery_s=back - started,
@@ -170,17 +171,33 @@ async def _the_last_is_lost(product: Instance, store: _Store, cuts: int) -> Apar
         back = monotonic()
         scene.history.remains[stream] = await load.remains(stream)
         taken = scene.machine.taken(before)
-        note = _judge(apart, stream, went_at=began, allowed_s=taken.allows_s(LOST_S))
-        name = "the power of the store goes, a flush every second"
-        apart.struck.append(Struck(name=name, began=began, back=back, taken=taken, note=note))
-    for number in range(cuts):  # what was there after one cut is there after the others
-        scene.history.remains[f"window-{number}"] = await load.remains(f"window-{number}")
+        note, oldest_s = _judge(apart, stream, went_at=began, allowed_s=taken.allows_s(LOST_S))
+        name = f"the power of the store goes, {EVERY_SECOND}"
+        apart.struck.append(
+            Struck(name=name, began=began, back=back, taken=taken, note=note, weight=oldest_s)
+        )
+    for stream, was in list(scene.history.remains.items())[:-1]:
+        scene.history.remains[stream] = now = await load.remains(stream)
+        apart.wrong += not_kept(stream, was, now)
     load.close()
     return apart
 
 
-def _judge(apart: Apart, stream: str, *, went_at: float, allowed_s: float) -> str:
-    """Note what was promised and not kept, and say what was lost of what was promised less."""
+def not_kept(stream: str, was: Remains, now: Remains) -> list[str]:
+    """What of a stream was there after the cut that it had, and is not after the others: it was on the disk."""
+    gone = set(was.messages).difference(now.messages)
+    came = set(now.messages).difference(was.messages)
+    told = (
+        [f"{len(gone)} messages that were there after its cut are not there after the others"] if gone else []
+    )
+    told += [f"{len(came)} messages are there that were not after its cut"] if came else []
+    if (was.offset, was.committed) != (now.offset, now.committed):
+        told.append(f"its offsets were {was.offset}, {was.committed} and are {now.offset}, {now.committed}")
+    return [f"{stream}: {sentence}" for sentence in told]
+
+
+def _judge(apart: Apart, stream: str, *, went_at: float, allowed_s: float) -> tuple[str, float]:
+    """Note what was promised and not kept; what was lost of what was promised less, and how old that was at most."""
     there = {each.id for each in apart.history.remains[stream].messages}
     acknowledged = [
         each for each in apart.history.of(stream) if isinstance(each, Publish) and each.outcome == "ok"
@@ -193,4 +210,5 @@ def _judge(apart: Apart, stream: str, *, went_at: float, allowed_s: float) -> st
     if oldest_s > allowed_s:
         apart.wrong.append(f"{stream}: what was acknowledged {oldest_s:.1f} s before the power went is gone")
     messages, of = (sum(len(each.ids) for each in some) for some in (lost, acknowledged))
-    return f"{messages:,} of {of:,} messages lost, acknowledged as `{WINDOW}` in the last {oldest_s:.1f} s"
+    told = f"{messages:,} of {of:,} messages lost, acknowledged as `{WINDOW}` in the last {oldest_s:.1f} s"
+    return told, oldest_s

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from okmq.prove import rewrites
 from okmq.prove.faults import Struck
 from okmq.prove.found import OTHERS_WITHIN_S, Proof
 from okmq.prove.machine import Taken
+from okmq.prove.power import EVERY_SECOND
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,8 +19,13 @@ class Promise:
     figure: Callable[[Proof], str] | None = None
 
 
-def _count(name: str) -> Callable[[Proof], str]:
-    return lambda proof: f"{proof.counts[name]} {name}" if proof.parts else ""
+def _count(*names: str) -> Callable[[Proof], str]:
+    """What was counted; a run of before may not have counted all."""
+
+    def told(proof: Proof) -> str:
+        return ", ".join(f"{proof.counts[name]} {name}" for name in names if name in proof.counts)
+
+    return told
 
 
 def _lost(proof: Proof) -> str:
@@ -65,8 +72,9 @@ def _noted(word: str) -> Callable[[Proof], str]:
 
 
 def _jumps(proof: Proof) -> str:
-    times = sum("clock" in each.name for each in proof.struck)
-    return f"set {times} times under load, by up to two days" if times else ""
+    jumps = [each for each in proof.struck if "clock" in each.name]
+    again = "; what was stored before was sent again each time" if all(each.note for each in jumps) else ""
+    return f"set {len(jumps)} times under load, by up to two days{again}" if jumps else ""
 
 
 def _crowd(proof: Proof) -> str:
@@ -79,15 +87,22 @@ def _crowd(proof: Proof) -> str:
 
 
 def _power(proof: Proof) -> str:
-    cuts = [each for each in proof.struck if "power" in each.name]
-    worst = [each.note for each in cuts if "lost" in each.note][-1:]
-    return "; ".join([f"{len(cuts)} times, {proof.counts['lost']} of `fsync` lost", *worst]) if cuts else ""
+    if (part := proof.parts.get("power")) is None or not part.struck:
+        return ""
+    rewriting = sum(each.name.endswith(rewrites.WHILE) for each in part.struck)
+    told = f"{len(part.struck)} times, {rewriting} of them while the file was being rewritten"
+    in_window = [each for each in part.struck if EVERY_SECOND in each.name]
+    weighed = [(each.weight, each.note) for each in in_window if each.weight is not None]
+    of_window = f"; in the worst of {len(weighed)}: {max(weighed)[1]}" if weighed else ""
+    return f"{told}: {part.counts['lost']} of `fsync` lost{of_window}"
 
 
 def _archive(proof: Proof) -> str:
-    kills = sum("archives" in each.name for each in proof.struck)
+    kills = [each.name for each in proof.struck if "archives" in each.name]
     wrong = sum(sentence.startswith("history, ") for sentence in proof.sentences())
-    return f"{wrong} lost, doubled, changed or out of order after {kills} kills" if kills else ""
+    of_spark = sum("of Spark while" in name and "reader" not in name for name in kills)
+    after = f"{of_spark} kills of Spark and {len(kills) - of_spark} of its driver, its readers and the store"
+    return f"{wrong} lost, doubled, changed or out of order after {after}" if kills else ""
 
 
 RUN = "tests/okmq/prove/test_quick.py::test_the_quick_proof_finds_nothing"
@@ -117,7 +132,7 @@ PROMISES: tuple[Promise, ...] = (
         figure=_count("torn batches"),
     ),
     Promise(
-        sentence="An offset names one message for ever",
+        sentence="An offset names one message for ever, with the body, the key and the headers that were sent",
         test=RUN,
         figure=_count("one offset, two contents"),
     ),
@@ -140,12 +155,13 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         sentence="The committed offset moves only when somebody moves it",
         test=RUN,
-        figure=_count("commits backwards"),
+        figure=_count("commits backwards", "commits by nobody"),
     ),
     Promise(
-        sentence="A read leaves nothing out, and sees everything that was acknowledged before it was sent",
+        sentence="A read leaves nothing out, sees everything that was acknowledged before it was sent, and brings no "
+        "more than was asked for; neither does a fetch",
         test=RUN,
-        figure=_count("skipped by a read"),
+        figure=_count("skipped by a read", "more than asked for"),
     ),
     Promise(
         sentence="Nothing is there that nobody sent",
@@ -171,11 +187,11 @@ PROMISES: tuple[Promise, ...] = (
         ),
     ),
     Promise(
-        sentence="Answers of the store that get lost on their way double nothing, and leave nothing open: threads and "
-        "connections of web processes and worker grow by no more than 5 % and a handful, and in ten minutes the memory "
-        "of each by no more than 5 %",
+        sentence="A bad line to the store (every 20th answer lost, connections reset or half-open, answers late, one "
+        "byte at a time) doubles nothing, every call ends by its deadline, and nothing stays open: connections of web "
+        "processes and worker and, in ten minutes, their threads and the memory of each grow by no more than 5 %",
         test="tests/okmq/prove/test_quick.py::test_lost_answers_double_nothing_and_every_call_ends",
-        figure=_noted("answers of the store"),
+        figure=_noted("bad line"),
     ),
     Promise(
         sentence="A store that is killed is there again within 5 seconds per million messages that it holds then, a "
@@ -186,8 +202,8 @@ PROMISES: tuple[Promise, ...] = (
         figure=_recovery,
     ),
     Promise(
-        sentence="The others go on while a web process or the worker is down: a publish is stored at least every "
-        f"{OTHERS_WITHIN_S:g} seconds",
+        sentence="The others go on while a web process, the worker or Spark is down: a publish is stored at least "
+        f"every {OTHERS_WITHIN_S:g} seconds",
         test="tests/okmq/supervision/test_up.py::test_several_web_processes_share_the_port",
         figure=lambda proof: (
             f"at most {max((found.silence_s for found in proof.parts.values()), default=0.0):.1f} s "
@@ -220,7 +236,8 @@ PROMISES: tuple[Promise, ...] = (
         test="tests/streams/log/test_library.py::test_a_flush_is_healed_within_the_call",
     ),
     Promise(
-        sentence="A jump of the server's clock brings nothing back early and holds nothing up",
+        sentence="A jump of the server's clock brings no delivery back early, forgets no id before its `dedup_window` "
+        "is over, lets time run backwards in no stream, and holds up neither; ages of messages (`ttl`) follow it",
         test="tests/streams/log/test_clock.py::test_a_jump_brings_nothing_back_early_and_holds_nothing_up",
         figure=_jumps,
     ),
@@ -283,8 +300,9 @@ NOT_PROMISED = """
 - A replica that is promoted may lack what was acknowledged: replication does not wait. Offsets of what it lacks are
   handed out again, in another epoch.
 - Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
-- The clock that is set under load is the store's alone. Ages of messages follow it: where it is set further ahead than
-  a stream's `ttl`, its messages are over.
+- The clock that is set under load is the store's alone. Ages of messages follow it, as they do for whoever reads their
+  times: where it is set further ahead than a `ttl`, the messages are over and gone; where it is set back, they stay by
+  as much longer.
 - What was not flushed is gone when the power goes; a disk that says it has flushed and has not, and a file system that
   forgets the name of a file, are not simulated.
 """

@@ -223,13 +223,18 @@ class _Promotion:
                 before.operations.append(_unsure(each))
             if each.began >= self._promoted_at:
                 after.operations.append(each)
-            elif isinstance(each, Publish | Settle) and each.outcome != "fail":
+            elif isinstance(each, Publish | Settle | Commit) and each.outcome != "fail":
                 after.operations.append(_unsure(each))
         after.remains = self.apart.history.remains
         for stream in STREAMS:
             messages = tuple(self.primary.run(everything(held[stream])))
             committed = max(
-                (each.offset for each in before.of(stream) if isinstance(each, Commit)), default=0
+                (
+                    each.offset
+                    for each in before.of(stream)
+                    if isinstance(each, Commit) and each.outcome != "fail"
+                ),
+                default=0,
             )
             last = messages[-1].offset if messages else 0
             before.remains[stream] = Remains(

@@ -24,7 +24,7 @@ from okmq.prove.lossy import on_a_bad_line
 from okmq.prove.power import on_power_cuts, on_power_cuts_in_the_window
 from okmq.prove.promoted import on_a_promoted_replica
 from okmq.prove.slow_disk import on_a_slow_disk
-from okmq.prove.spark_kills import under_kills_of_spark
+from okmq.prove.spark_kills import SPARK, under_kills_of_spark
 from okmq.prove.steady import at_half_of_the_peak
 from okmq.supervision import java
 
@@ -47,12 +47,12 @@ class Plan:
     """How often each fault strikes; ``cuts``: at how many places the append-only file is cut.
 
     ``power``: how often its power goes, of a store that flushes for every answer, and of one that does so every second.
-    ``bad_line_s``: how long the store's answers get lost on their way; ``slow_disk_s``: for how long its flushes are
-    slow, each time; ``full_disk_s``: how long its disk is full.
+    ``bad_line_s``: how long the line to the store is bad; ``slow_disk_s``: for how long its flushes are slow, each
+    time; ``full_disk_s``: how long its disk is full.
     ``jumps``: how often the store's clock is set hours and days forth and back.
     ``promotions``: how often a replica that lags is promoted.
     ``steady_s``: for how long it bears half of what it can take.
-    ``crowd``: who comes back at once. ``spark``: how often something is killed while the archive copies.
+    ``crowd``: who comes back at once. ``spark``: how often Spark is killed while the archive copies.
     ``within_s``: on a machine that is too slow for all of it, what is left out so that the whole takes no longer.
     """
 
@@ -221,7 +221,7 @@ def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
         ]
         yield Part(name="power", told=told, scenes=scenes, missing="" if can_be_asked() else NO_FILTER)
     if plan.bad_line_s:
-        told = f"Answers of the store get lost for {plan.bad_line_s:g} s."
+        told = f"The line to the store is bad for {plan.bad_line_s:g} s."
         yield Part(name="line", told=told, scenes=[partial(on_a_bad_line, seconds=plan.bad_line_s)])
     if plan.slow_disk_s:
         told = f"The disk of a store takes its time, for {plan.slow_disk_s:g} s each."
@@ -245,8 +245,11 @@ def parts(plan: Plan, *, say: Say) -> Iterator[Part]:
         scene = partial(under_crowds, crowd=plan.crowd, say=say)
         yield Part(name="crowd", told=told, scenes=[scene], says=True)
     if plan.spark:
-        told = f"The driver, Spark, its readers and the store are killed {plan.spark} times while the archive copies."
-        scene = partial(under_kills_of_spark, kills=plan.spark, say=say)
+        told = (
+            f"Spark is killed {plan.spark} times while the archive copies and groups work, and in turns its driver, "
+            "its readers and the store."
+        )
+        scene = partial(under_kills_of_spark, kills=plan.spark, mostly=SPARK, groups=True, say=say)
         missing = "" if java.home(os.environ) else NO_JAVA
         yield Part(name="spark", told=told, scenes=[scene], says=True, missing=missing)
     if plan.steady_s:

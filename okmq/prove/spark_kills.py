@@ -1,11 +1,11 @@
-"""Kills of the driver, of Spark and of the store while the archive copies: the history has everything once."""
+"""Kills of Spark, its driver and the store while the archive copies and groups work: everything is there once."""
 
 import asyncio
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -16,7 +16,7 @@ from okmq.prove.archive_steps import STEPS, UnderWay
 from okmq.prove.archive_writers import Writers
 from okmq.prove.archived import Written, judged
 from okmq.prove.callers import AGAIN_AFTER_S
-from okmq.prove.faults import NotBack, Struck
+from okmq.prove.faults import NotBack, Struck, Target
 from okmq.prove.load import Load
 from okmq.supervision import proctable
 from streams.log import config
@@ -32,8 +32,12 @@ ASK_EVERY_S = 0.5
 BACK_WITHIN_S = 120.0
 """How long the archive may take to its next batch, of a core."""
 
-IN_A_ROW = 3
-"""After so many kills the archive may bring a batch to its end."""
+IN_A_ROW, OF_ONE_IN_A_ROW = 3, 5
+"""After so many kills, or so many of what is mostly killed, the archive may bring a batch to its end."""
+
+SPARK = "Spark"
+GROUPS_REST_S = 0.5
+"""Publishers beside Spark rest so long after a batch: it has the processors to start on as well."""
 
 Victims = Mapping[str, Callable[[], int | None]]
 """What may be killed: a name, and its process id now, None where it does not run."""
@@ -56,7 +60,7 @@ class OfSpark(Apart):
 
     @property
     def messages(self) -> int:
-        return self.written
+        return self.written + super().messages
 
 
 def under_kills_of_spark(
@@ -66,6 +70,8 @@ def under_kills_of_spark(
     seed: int = 8,
     more: Mapping[str, str] | None = None,
     victims: Victims | None = None,
+    mostly: str = "",
+    groups: bool = False,
     within_s: float = float("inf"),
     say: Say = lambda sentence: None,
 ) -> OfSpark:
@@ -74,6 +80,9 @@ def under_kills_of_spark(
     Args:
         more: settings of the product, such as where Spark runs.
         victims: what is killed beside the driver, its JVM, its readers and the store.
+        mostly: what of these is killed so often; of the others one comes on top before each few, in turns. "": they all
+            are, in turns.
+        groups: whether other streams have publishers, readers and groups meanwhile, of which every call is checked.
         within_s: after this time nothing more is killed, and what there is is judged.
 
     Raises:
@@ -83,7 +92,8 @@ def under_kills_of_spark(
     settings = {"OKMQ_HISTORY": "on", "OKMQ_HISTORY_EVERY": "86400", "OKMQ_SPARK_MASTER": "local[2]"}
     with instance(folder, more={**settings, **(more or {})}) as product:
         run = _Run(product, seed=seed, victims=victims or {}, say=say)
-        return asyncio.run(run.carry_out(kills, within_s=within_s))
+        rows = run.rows(kills, mostly=mostly)
+        return asyncio.run(run.carry_out(list(rows), groups=groups, within_s=within_s))
 
 
 class _Run:
@@ -91,25 +101,38 @@ class _Run:
 
     def __init__(self, product: Instance, *, seed: int, victims: Victims, say: Say) -> None:
         self.product, self.chance, self.say = product, random.Random(seed), say
-        self.load = Load(product.port, token=product.token)
+        self.load = Load(product.port, token=product.token, pause_s=GROUPS_REST_S)
         self.apart = OfSpark(load=self.load)
-        self.batch = UnderWay(product.data_dir)
+        self.batch, self.has_groups = UnderWay(product.data_dir), False
         self.writers = Writers(self.load)
         self.victims: Victims = {
             "the driver": lambda: self._pid("analytics"),
-            "Spark": lambda: self._of_spark("java"),
+            SPARK: lambda: self._of_spark("java"),
             "a reader of Spark": lambda: self._of_spark("python"),
             "valkey": lambda: self._pid("valkey"),
             **victims,
         }
-        # Where the JVM goes its start takes most of the time: the others have two turns each.
-        self.turns = [*self.victims, *(name for name in self.victims if name not in {"the driver", "Spark"})]
 
-    async def carry_out(self, kills: int, *, within_s: float) -> OfSpark:
+    def rows(self, kills: int, *, mostly: str) -> Iterator[list[str]]:
+        """What is killed one after the other before the archive may bring a batch to its end, row by row."""
+        others = [name for name in self.victims if name != mostly]
+        # Where the JVM goes its start takes most of the time: the others have two turns each.
+        turns = [*others, *(name for name in others if name not in {"the driver", SPARK})]
+        drawn = (name for _ in range(kills) for name in self.chance.sample(turns, len(turns)))
+        longest = OF_ONE_IN_A_ROW if mostly else IN_A_ROW
+        for number in range(0, kills, longest):
+            row = range(min(longest, kills - number))
+            yield [next(drawn), *(mostly for _ in row)] if mostly else [next(drawn) for _ in row]
+
+    async def carry_out(self, rows: Sequence[Sequence[str]], *, groups: bool, within_s: float) -> OfSpark:
         """Everything, from the first message to the judgement."""
         asking = asyncio.create_task(_ask_for_runs(self.product))
         try:
-            await self._kill_one_after_the_other(kills, until=monotonic() + within_s)
+            async with AsyncExitStack() as stack:
+                if groups:
+                    self.has_groups = True
+                    await stack.enter_async_context(self.load.running())
+                await self._kill_one_after_the_other(rows, until=monotonic() + within_s)
             await self._all_is_archived()
         finally:
             asking.cancel()
@@ -119,30 +142,35 @@ class _Run:
         self._judge()
         return self.apart
 
-    async def _kill_one_after_the_other(self, kills: int, *, until: float) -> None:
+    async def _kill_one_after_the_other(self, rows: Sequence[Sequence[str]], *, until: float) -> None:
+        kills, number = sum(map(len, rows)), 0
         async with self.writers.writing():
             await self._until(lambda: self.batch.number > 0, what="the first batch is archived")
-            names: list[str] = []
-            open_since: list[tuple[str, float]] = []
-            for number in range(1, kills + 1):
-                names = names or self.chance.sample(self.turns, len(self.turns))
-                await self._moment()
-                under_way = self.batch.under_way
-                open_since.append(await self._kill(names.pop()))
-                self.apart.cut[under_way] += 1
-                self.say(f"  {number}/{kills} SIGKILL of {open_since[-1][0]}, {under_way}")
-                is_last = number == kills or monotonic() > until
-                if is_last or len(open_since) == IN_A_ROW:
-                    await self._whole_again(open_since)
-                    open_since = []
-                    await self.writers.change()
-                if is_last:
+            for row in rows:
+                open_since: list[tuple[str, float]] = []
+                for name in row:
+                    number += 1
+                    await self._moment(again=name if name in row[: len(open_since)] else "")
+                    under_way = self.batch.under_way
+                    open_since.append(await self._kill(name))
+                    if name == "valkey" and self.has_groups:  # while Spark is away, the others go on
+                        await Target(instance=self.product, scene=self.load.scene).publishes_again(
+                            monotonic()
+                        )
+                    self.apart.cut[under_way] += 1
+                    self.say(f"  {number}/{kills} SIGKILL of {name}, {under_way}")
+                await self._whole_again(open_since)
+                await self.writers.change()
+                if monotonic() > until and number < kills:
+                    self.apart.left_out.append(f"{kills - number} of {kills} kills: the time was up")
                     break
 
-    async def _moment(self) -> None:
-        """Wait for one: any, or just when a batch has come so far."""
+    async def _moment(self, *, again: str = "") -> None:
+        """Wait for one: any, or just when a batch has come so far; of what is killed again, any once it has started."""
         step = self.chance.choice((None, *STEPS))
-        if step is None:
+        if again:
+            await _becomes(lambda: self.victims[again]() is not None, within_s=BACK_WITHIN_S)
+        if step is None or again:
             await asyncio.sleep(self.chance.uniform(0, ANYWHERE_S))
             return
         old = {self.batch.reached(step), ""}

@@ -33,6 +33,11 @@ def kill(pids: list[int], *, signum: signal.Signals) -> None:
             continue  # gone since it was listed, or another user's with our mark: not ours to end
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped (SIGSTOP, a debugger) and does nothing until it is continued."""
+    return _stat(pid)[:1] in (["T"], ["t"])
+
+
 def _ids() -> Iterator[int]:
     if not PROC.is_dir():
         return
@@ -50,9 +55,14 @@ def _environment(pid: int) -> list[bytes]:
 
 
 def _lives(pid: int, *, session: int | None) -> bool:
+    fields = _stat(pid)
+    return len(fields) > 3 and fields[0] != "Z" and session in (None, int(fields[3]))
+
+
+def _stat(pid: int) -> list[str]:
+    """State, parent, group, session and what follows them; empty where there is no such process."""
     try:
-        # The name in parentheses may hold anything; state, parent, group and session follow the last of them.
-        fields = (PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        return fields[0] != "Z" and session in (None, int(fields[3]))
-    except (OSError, IndexError):
-        return False
+        # The name in parentheses may hold anything: they follow the last of them.
+        return (PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    except OSError:
+        return []

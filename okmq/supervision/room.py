@@ -21,6 +21,14 @@ WITH_ROOM_TO_SPARE = 1.25
 
 ANSWER_WITHIN_S = 0.5
 
+CLOSED_BYTES = 1
+"""As ``maxmemory`` says that the disk has no room; nobody else sets it so low."""
+
+
+def reserve_of(disk_bytes: int) -> int:
+    """What is kept free of a disk of so many bytes."""
+    return min(MOST_RESERVED_BYTES, int(RESERVED_SHARE * disk_bytes))
+
 
 @dataclass(kw_only=True)
 class Room:
@@ -42,9 +50,7 @@ class Room:
     def look(self) -> None:
         """Look once; a server that does not answer is told the next time, and one that started anew again."""
         usage = shutil.disk_usage(self.folder)
-        reserve = self.reserve_bytes
-        if reserve is None:
-            reserve = min(MOST_RESERVED_BYTES, int(RESERVED_SHARE * usage.total))
+        reserve = reserve_of(usage.total) if self.reserve_bytes is None else self.reserve_bytes
         try:
             if usage.free < reserve:
                 self._close(f"{usage.free / 2**20:,.0f} MiB of the disk of {self.folder} are free")
@@ -58,7 +64,7 @@ class Room:
         if self._memory_before is None:
             self._memory_before = self._told("memory")["maxmemory"]
             self.say(f"{why}: nothing new is stored until there is more room.")
-        resp.ask(self.url, "CONFIG", "SET", "maxmemory", "1", timeout_s=ANSWER_WITHIN_S)
+        resp.ask(self.url, "CONFIG", "SET", "maxmemory", str(CLOSED_BYTES), timeout_s=ANSWER_WITHIN_S)
 
     def _rewrite(self, *, room_bytes: int) -> None:
         held, file = int(self._told("memory")["used_memory"]), self._told("persistence")

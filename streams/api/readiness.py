@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threading import Lock, Thread
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from streams import selectors, store
 from streams.log import lineage, server, stats
@@ -89,7 +90,18 @@ def _log_check() -> str:
     promised, wanted = run(server.promised()), "fsync" if settings.ENV.fsync == "always" else "window"
     if stats.PROMISES.index(promised) > stats.PROMISES.index(wanted):
         return f"Publishes are promised '{promised}' and not '{wanted}', as is configured (OKMQ_FSYNC)."
-    return "ok"
+    return _damage_check()
+
+
+def _damage_check() -> str:
+    try:
+        found = selectors.damaged_parts()
+    except DatabaseError:
+        return "ok"  # told with the database
+    if not found:
+        return "ok"
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"What the store holds of {found[0].name}{more} cannot be read: {found[0].why} (okmq_fsck)."
 
 
 def _worker_check() -> str:

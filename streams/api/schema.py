@@ -12,7 +12,14 @@ from streams.api.operation import Operation
 from streams.errors import STATUS
 
 ERROR = {"$ref": "#/components/schemas/Error"}
-ALWAYS = ("unauthorized", "validation_error", "rate_limited", "internal_error", "store_unavailable")
+ALWAYS = (
+    "unauthorized",
+    "validation_error",
+    "rate_limited",
+    "internal_error",
+    "store_unavailable",
+    "stream_damaged",
+)
 WITH_BODY = ("invalid_json", "payload_too_large", "unsupported_media_type", "request_timeout")
 TOO_LARGE = ("payload_too_large", "request_timeout")
 

@@ -203,6 +203,9 @@ class PublishedObject(serializers.Serializer):  # type: ignore[type-arg]
 
     stored = serializers.IntegerField(help_text="Messages stored now.")
     known = serializers.IntegerField(help_text="Rows that the stream had from an earlier time.")
+    truncated = serializers.BooleanField(
+        help_text="Whether the query has more rows than its `limit` let into its answer: they were not published."
+    )
     first_offset = serializers.IntegerField(allow_null=True)
     last_offset = serializers.IntegerField(allow_null=True)
 

@@ -1,8 +1,9 @@
 """The data plane's ASGI application: which path goes where, and what every answer has."""
 
 import logging
-from asyncio import Task, create_task
+from asyncio import Task, create_task, wait_for
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -23,6 +24,9 @@ from streams.log.wake import Wakener
 
 PREFIX = b"/api/v1/"
 _PREFIX = PREFIX.decode().split("/")[:-1]
+FIRST_LOOK_S = 1.0
+"""For so long at most is the first answer held back so that it can tell ``Okmq-Epoch``."""
+
 LONGEST_KNOWN, MOST_KNOWN = 256, 4096
 """Bytes of a host that is remembered, and how many are."""
 
@@ -108,8 +112,8 @@ class DataPlane:
         self._telling: Task[None] | None = None
         self._known_hosts: set[bytes] = set()
 
-    def start(self) -> Context:
-        """Connect; called in the event loop that will serve."""
+    async def start(self) -> Context:
+        """Connect, in the event loop that will serve; a store that does not answer is not waited for."""
         log_client = AsyncLog(self._url, memory_url=self._memory_url)
         directory = Directory(log_client)
         wakener = Wakener(self._url, memory_url=self._memory_url, on_changed=directory.forget)
@@ -122,6 +126,8 @@ class DataPlane:
             purge_for_good=self._purge_for_good,
         )
         wakener.start()
+        with suppress(LogError, TimeoutError):
+            await wait_for(self._context.look_at_line(), FIRST_LOOK_S)
         self._telling = create_task(self._context.tell_worker())
         return self._context
 
@@ -158,7 +164,7 @@ class DataPlane:
         self, exchange: Exchange, route: Route, arguments: tuple[str, ...], request: Request, send: Send
     ) -> None:
         """Answer; nothing is said to a client that went away."""
-        context = self._context or self.start()
+        context = self._context or await self.start()
         rate_headers: dict[str, str] = {}
         response: Response | EventStream
         try:

@@ -129,6 +129,16 @@ class Context:
         else:
             await doing.withdraw()
 
+    async def look_at_line(self) -> bool:
+        """Note where the store stands in its line of servers; whether that is settled: a replica may be promoted.
+
+        Raises:
+            LogError: the store does not answer.
+        """
+        found = await self.log.run(lineage.look())
+        self.epoch = found.epoch
+        return not found.is_replica
+
     async def tell_worker(self) -> None:
         """Tell the worker, again and again, which streams changed and which tokens were used."""
         told_polls: dict[tuple[str, str], int] = {}
@@ -144,9 +154,7 @@ class Context:
                 # A process that has nothing to do for long would take a jump of the server's clock for the time.
                 await self.log.run(one(Steady()))
                 if time.monotonic() - epoch_at > EPOCH_EVERY_S:
-                    store = await self.log.run(lineage.look())
-                    self.epoch = store.epoch
-                    epoch_at = 0.0 if store.is_replica else time.monotonic()
+                    epoch_at = time.monotonic() if await self.look_at_line() else 0.0
                 if touched:
                     await self.log.run(stats.touch(sorted(touched)))
                 if polls != told_polls or (polls and time.monotonic() - told_at > POLLS_EVERY_S):

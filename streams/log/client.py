@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import RedisError, ResponseError
 
 from streams import addresses
-from streams.log import errors, keys, routing, scripts
+from streams.log import damage, errors, keys, routing, scripts
 from streams.log.blocking import connected, exchanged
 from streams.log.clock import FIRST_LOOKS, SteadyClock
 from streams.log.cluster import Nodes, Wires
@@ -28,7 +28,7 @@ from streams.log.commands import (
     one,
     small,
 )
-from streams.log.named import named
+from streams.log.named import Refused, named
 from streams.log.wire import Wire
 
 __all__ = [
@@ -96,11 +96,13 @@ class Log:
                 try:
                     reply = self._send(command)
                 except RedisError as error:
-                    command = op.throw(named(error))
+                    command = op.throw(named(error, command))
                 else:
                     command = op.send(reply)
         except StopIteration as stop:
             return cast(T, stop.value)
+        except damage.UNREADABLE as error:
+            raise damage.found(command, error) from error
         except errors.StreamNotFound:
             stream_id = routing.memory_stream_of(command)
             if stream_id and self.run(one(_is_registered(stream_id))):
@@ -123,14 +125,14 @@ class Log:
         if isinstance(command, Script):
             return self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms(latest=command.latest)
+            fresh = self.clock.fresh_ms(latest=command.latest, about=command.about)
             return self.run(compared_ms(self.clock, command)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [self._scripts(part) for part in parts])
         if isinstance(command, Pipeline):
             plain = routing.parts(command.commands, in_memory=command.in_memory)
-            return routing.merged(plain, [self._pipeline(part) for part in plain])
+            return routing.merged(plain, [self._pipeline(part, apart=command.apart) for part in plain])
         if isinstance(command, Servers):
             return self.client.servers() if isinstance(self.client, Nodes) else [keys.stream_id()]
         if isinstance(command, Reachable):
@@ -155,12 +157,9 @@ class Log:
                 replies[place] = self._settled(part.commands[place], reply)
         return replies
 
-    def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
+    def _pipeline(self, part: routing.Part[Sequence[Any]], *, apart: bool) -> list[Any]:
         replies = _replies(self._server(part.in_memory), part.commands)
-        for reply in replies:
-            if isinstance(reply, RedisError):
-                raise reply
-        return replies
+        return _told(part.commands, replies, apart=apart)
 
     def _script(self, call: Script) -> Any:
         server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
@@ -177,8 +176,8 @@ class Log:
             try:
                 return self._script(call)
             except RedisError as error:
-                return named(error)
-        return named(refusal)
+                return named(error, call)
+        return named(refusal, call)
 
 
 class AsyncLog:
@@ -202,11 +201,13 @@ class AsyncLog:
                 try:
                     reply = await self._send(command)
                 except RedisError as error:
-                    command = op.throw(named(error))
+                    command = op.throw(named(error, command))
                 else:
                     command = op.send(reply)
         except StopIteration as stop:
             return cast(T, stop.value)
+        except damage.UNREADABLE as error:
+            raise damage.found(command, error) from error
         except errors.StreamNotFound:
             stream_id = routing.memory_stream_of(command)
             if stream_id and await self.run(one(_is_registered(stream_id))):
@@ -232,14 +233,14 @@ class AsyncLog:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms(latest=command.latest)
+            fresh = self.clock.fresh_ms(latest=command.latest, about=command.about)
             return await self.run(compared_ms(self.clock, command)) if fresh is None else fresh
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [await self._scripts(part) for part in parts])
         if isinstance(command, Pipeline):
             plain = routing.parts(command.commands, in_memory=command.in_memory)
-            return routing.merged(plain, [await self._pipeline(part) for part in plain])
+            return routing.merged(plain, [await self._pipeline(part, apart=command.apart) for part in plain])
         if isinstance(command, Servers):
             return await self._wire.servers() if isinstance(self._wire, Wires) else [keys.stream_id()]
         if isinstance(command, Reachable):
@@ -265,12 +266,9 @@ class AsyncLog:
                 replies[place] = await self._settled(part.commands[place], reply)
         return replies
 
-    async def _pipeline(self, part: routing.Part[Sequence[Any]]) -> list[Any]:
+    async def _pipeline(self, part: routing.Part[Sequence[Any]], *, apart: bool) -> list[Any]:
         replies = await self._server(part.in_memory).call_many(part.commands)
-        for reply in replies:
-            if isinstance(reply, RedisError):
-                raise reply
-        return replies
+        return _told(part.commands, replies, apart=apart)
 
     async def _script(self, call: Script) -> Any:
         server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
@@ -287,8 +285,8 @@ class AsyncLog:
             try:
                 return await self._script(call)
             except RedisError as error:
-                return named(error)
-        return named(refusal)
+                return named(error, call)
+        return named(refusal, call)
 
 
 def _client(url: str) -> Any:
@@ -323,6 +321,16 @@ def wires(url: str) -> Wires:
 
 def _wire_of_one(url: str) -> Wire:
     return Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
+
+
+def _told(commands: Sequence[Sequence[Any]], replies: list[Any], *, apart: bool) -> list[Any]:
+    """The replies to plain commands, named in their places where they are refusals; or the first refusal is raised."""
+    for place, reply in enumerate(replies):
+        if isinstance(reply, RedisError):
+            if not apart:
+                raise Refused(reply, tuple(commands[place]))
+            replies[place] = named(reply, tuple(commands[place]))
+    return replies
 
 
 def _away(part: routing.Part[Script], error: RedisError) -> list[errors.LogError]:

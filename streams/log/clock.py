@@ -85,9 +85,11 @@ class SteadyClock:
         self._agreed_ms = -math.inf
         self._agreed = self._seen_set = 0
 
-    def fresh_ms(self, *, latest: bool = False) -> int | None:
-        """As ``now_ms``; None when it is time to ``compare``."""
+    def fresh_ms(self, *, latest: bool = False, about: bool = False) -> int | None:
+        """As ``now_ms``; None when it is time to ``compare``, which ``about`` needs once: to look takes its time."""
         now_ms = self.machine()
+        if about and self._ahead is not None:
+            return round(now_ms + self._ahead.middle)
         if self._ahead is None or now_ms - self._looked_ms >= LOOK_EVERY_MS:
             self._looked_ms = now_ms  # others who ask meanwhile need not look, too
             return None

@@ -23,10 +23,12 @@ class Pipeline:
 
     Attributes:
         in_memory: which server all of them are for, where whoever asks knows; None: each is asked for its key.
+        apart: a command that is refused has its LogError in the place of its reply; otherwise one refuses all.
     """
 
     commands: Sequence[Sequence[Any]]
     in_memory: bool | None = None
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,13 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most."""
+    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most.
+
+    ``about``: as it is known, without a look, to whom some milliseconds do not matter.
+    """
 
     latest: bool = False
+    about: bool = False
 
 
 @dataclass(frozen=True, slots=True)

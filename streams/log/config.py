@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from streams.log import keys, meta, trim
+from streams.log import damage, keys, meta, trim
 from streams.log.client import Op, Pipeline, Script, Scripts, Steady, small
-from streams.log.errors import LogError
+from streams.log.errors import Damaged, LogError
 
 SETTINGS = (
     "ttl",
@@ -93,37 +93,49 @@ def stream_publish(stream: Registered, settings: Mapping[str, Any]) -> Op[bool]:
     return bool(new)
 
 
-def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> Op[None]:
+def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> Op[dict[str, Damaged]]:
     """Publish many streams in a few round trips; the processes that remember streams are told once.
 
     Of those in memory only the names are published here, which stay on the durable server; ``memory.begin`` does
     the rest.
 
+    Returns:
+        Internal id → why, of those whose settings could not be told because what is held of them is damaged.
+
     Raises:
         StoreUnavailable: some may have been published; doing it again does no harm.
     """
-    is_known = False
+    is_known, damaged = False, dict[str, Damaged]()
     for first in range(0, len(streams), PUBLISHED_AT_ONCE):
         part = streams[first : first + PUBLISHED_AT_ONCE]
         durable = [each for each in part if not keys.in_memory(each[0].stream_id)]
         yield from trim.expire_before_limits(each.stream_id for each, _ in durable)
-        publications = [_publication(*each) for each in durable]
-        if publications and not is_known:
-            # The first one alone: it makes the script known to the server, so that the others are sent only once.
-            yield publications.pop(0)
-            is_known = True
-        yield from _all_of(publications)
+        publications = {each[0].stream_id: _publication(*each) for each in durable}
+        alone = list(publications)[: 0 if is_known else 1]
+        # The first one alone: it makes the script known to the server, so that the others are sent only once.
+        for ids in (alone, list(publications)[len(alone) :]):
+            replies = yield Scripts([publications[stream_id] for stream_id in ids])
+            damaged |= {
+                each: reply for each, reply in zip(ids, replies, strict=True) if isinstance(reply, Damaged)
+            }
+            _demand_done([reply for reply in replies if not isinstance(reply, Damaged)])
+        is_known = is_known or bool(alone)
         yield from _all_of([_registration(*each) for each in part])
     if streams:
         yield ("PUBLISH", keys.CHANGED, "stream")
+    return damaged
 
 
 def _all_of(calls: Sequence[Script]) -> Op[list[Any]]:
     replies: list[Any] = yield Scripts(calls)
+    _demand_done(replies)
+    return replies
+
+
+def _demand_done(replies: Iterable[Any]) -> None:
     for reply in replies:
         if isinstance(reply, LogError):
             raise reply
-    return replies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +160,14 @@ def lost(stream_ids: Sequence[str]) -> Op[list[Lost]]:
                 ("HMGET", keys.meta(stream_id), *meta.FIELDS),
                 ("EXISTS", keys.log(stream_id)),
             )
-        ]
+        ],
+        apart=True,
     )
-    found = zip(stream_ids, replies[::2], replies[1::2], strict=True)
+    has_log = dict(zip(stream_ids, replies[1::2], strict=True))
     return [
-        Lost(stream_id=stream_id, is_whole=not has_log)
-        for stream_id, (settings, counters), has_log in found
-        if counters is None and (has_log or settings is None)
+        Lost(stream_id=stream_id, is_whole=not has_log[stream_id])
+        for stream_id, (settings, counters) in damage.readable(stream_ids, replies[::2], tuple)
+        if counters is None and (has_log[stream_id] or settings is None)
     ]
 
 
@@ -165,9 +178,10 @@ def streams_anew(reserved: Mapping[str, int]) -> Op[None]:
         reserved: internal id → the offset up to which the store may have given some.
     """
     wanted = (keys.log, keys.meta, keys.gone, keys.hidden, keys.went)
+    steady_ms = yield Steady()
     yield from _all_of(
         [
-            Script("anew", [make(stream_id) for make in wanted], [upto, WIDEST])
+            Script("anew", [make(stream_id) for make in wanted], [upto, WIDEST, steady_ms])
             for stream_id, upto in reserved.items()
         ]
     )
@@ -274,17 +288,31 @@ def stream_id_of(workspace_id: int, name: str) -> Op[str | None]:
 
 
 def streams() -> Op[list[Registered]]:
-    """Every registered stream."""
+    """Every registered stream; an entry that cannot be read is left out."""
     flat = yield ("HGETALL", keys.REGISTRY)
-    return [
-        Registered(stream_id=flat[n].decode(), **_registered(flat[n + 1])) for n in range(0, len(flat), 2)
-    ]
+    listed = [(flat[n], flat[n + 1]) for n in range(0, len(flat), 2)]
+    return [stream for _, stream in damage.readable(listed, listed, _listed)]
+
+
+def _listed(entry: tuple[bytes, bytes]) -> Registered:
+    return Registered(stream_id=entry[0].decode(), **_registered(entry[1]))
 
 
 def names_in(workspace_id: int) -> Op[dict[str, str]]:
     """Name → internal id of a workspace's streams."""
     flat = yield ("HGETALL", keys.names(workspace_id))
-    return {flat[n].decode(): flat[n + 1].decode() for n in range(0, len(flat), 2)}
+    listed = [(flat[n], flat[n + 1]) for n in range(0, len(flat), 2)]
+    return dict(pair for _, pair in damage.readable(listed, listed, _named))
+
+
+def _named(entry: tuple[bytes, bytes]) -> tuple[str, str]:
+    return entry[0].decode(), entry[1].decode()
+
+
+def name_remove(workspace_id: int, name: str) -> Op[None]:
+    """Let one name of a workspace lead nowhere."""
+    yield Pipeline([("HDEL", lists(workspace_id), name) for lists in (keys.names, keys.patterns)])
+    yield ("PUBLISH", keys.CHANGED, "stream")
 
 
 def names_remove(workspace_id: int) -> Op[None]:

@@ -19,6 +19,33 @@ class KeysApart(StoreUnavailable):
     """One call named streams that a cluster keeps on different servers; nothing was done."""
 
 
+class Damaged(StoreUnavailable):
+    """What the store holds under a key is not what belongs there, so that it cannot be read; of a write it is not known
+    whether it happened.
+
+    Attributes:
+        key: a key of what was asked for; "" where it was more than one stream's.
+    """
+
+    def __init__(self, key: str, why: str) -> None:
+        super().__init__(key, why)
+        self.key, self.why = key, why
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.why}" if self.key else self.why
+
+    @property
+    def stream_id(self) -> str:
+        """The internal id of the stream that it is of; "" where it is of none, or not known."""
+        _, brace, rest = self.key.partition("{")
+        return rest.partition("}")[0] if brace else ""
+
+    @property
+    def group(self) -> str:
+        """The group that it is of; "" where it is of none, or not known."""
+        return self.key.partition("}:g:")[2]
+
+
 class StreamLost(StoreUnavailable):
     """The memory server has lost this stream, and it is about to be begun again; nothing was done."""
 

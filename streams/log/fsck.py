@@ -4,15 +4,16 @@ A look takes no lock: counters are read before the entries, and what was appende
 otherwise is seen by a second look; only what both found is a finding (``streams.services.fsck``).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from streams.log import config, entries, keys, meta
+from streams.log import config, entries, fsck_indexes, keys, meta
 from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Message
+from streams.log.fsck_parts import Part
 
 PAGE = 1000
 BLOCK = 256
@@ -31,12 +32,14 @@ class Finding:
         what: the same for the same finding in a later look.
         sentence: for a person.
         derivable: whether what is right follows from what is there.
+        part: what cannot be read and has to be taken away first; None: everything can.
     """
 
     stream_id: str
     what: str
     sentence: str
     derivable: bool = False
+    part: Part | None = None
 
 
 @dataclass(kw_only=True)
@@ -44,7 +47,8 @@ class Right:
     """What follows from the entries, where it is not what is held.
 
     ``ids``, ``by_key``, ``expiry``: message id → offset, key → offset, offset → unix ms. ``gone``: runs that went
-    without a trace, first and last offset and bytes.
+    without a trace, first and last offset and bytes. ``hidden``: offsets of what went and is still there. ``ids_gone``:
+    bucket and id of what is remembered of no message. An offset or time of -1 stands for what has to go, too.
     """
 
     counters: meta.Counters
@@ -52,6 +56,8 @@ class Right:
     by_key: dict[str, int] = field(default_factory=dict)
     expiry: dict[int, int] = field(default_factory=dict)
     gone: list[tuple[int, int, int]] = field(default_factory=list)
+    hidden: list[int] = field(default_factory=list)
+    ids_gone: list[tuple[int, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +70,16 @@ class Looked:
     messages: int
 
 
-def look(stream_id: str) -> Op[Looked | None]:
+def look(stream_id: str, *, anew: Set[str] = frozenset()) -> Op[Looked | None]:
     """Look at one stream; None when there is none.
+
+    Args:
+        anew: kinds of keys, as ``keys.OF_STREAM`` names them, of which something was taken away that could not be read:
+            what they hold is made again where it follows from the entries.
 
     Raises:
         StoreUnavailable: its server does not answer.
+        Damaged: something of it cannot be read; ``fsck_parts`` says what.
     """
     # The newest entry first: it cannot be above counters that are read after it.
     newest, reply = yield Pipeline(
@@ -80,7 +91,7 @@ def look(stream_id: str) -> Op[Looked | None]:
     found = meta.read(reply)
     if found is None:
         return None
-    look_at = _Look(stream_id, found[1], newest=entries.position(newest[0])[0] if newest else 0)
+    look_at = _Look(stream_id, found[1], newest=entries.position(newest[0])[0] if newest else 0, anew=anew)
     start = "-"
     while True:
         page = yield ("XRANGE", keys.log(stream_id), start, "+", "COUNT", PAGE)
@@ -93,6 +104,9 @@ def look(stream_id: str) -> Op[Looked | None]:
         start = f"({page[-1][0].decode()}"
     runs = yield ("ZRANGEBYSCORE", keys.gone(stream_id), 0, "+inf")
     look_at.end([_run(run) for run in runs])
+    if "hidden" in anew:
+        look_at.hide([_run(run) for run in runs if run.count(b":") == 2])
+    look_at.beyond((yield from fsck_indexes.look(stream_id, look_at.entries)))
     return Looked(
         held=reply[1] or b"",
         right=look_at.right,
@@ -125,8 +139,10 @@ def _indexes(stream_id: str, look_at: "_Look", messages: Sequence[Message]) -> O
 class _Look:
     """What one pass over the entries gathers."""
 
-    def __init__(self, stream_id: str, counters: meta.Counters, *, newest: int) -> None:
-        self.stream_id, self.held = stream_id, counters
+    def __init__(
+        self, stream_id: str, counters: meta.Counters, *, newest: int, anew: Set[str] = frozenset()
+    ) -> None:
+        self.stream_id, self.held, self._anew = stream_id, counters, anew
         self.findings: list[Finding] = []
         self.count = 0
         # What was appended after the counters were read is left out; what was there before is below them.
@@ -140,6 +156,8 @@ class _Look:
         self.held_times: dict[int, bytes | None] = {}
         self._sizes: dict[int, int] = {}
         self._newest_of_key: dict[str, int] = {}
+        self._ids: dict[int, str] = {}
+        self._went: set[int] = set()
         self._ends: dict[int, int] = {}
         self._before: Message | None = None
         self._first: Message | None = None
@@ -177,6 +195,8 @@ class _Look:
     def compare_ids(self, messages: Sequence[Message], held: Sequence[bytes | None]) -> None:
         """What was stored since the present bucket was begun is in it or in the one before."""
         for each, offset in zip(messages, held, strict=True):
+            if offset is not None and int(offset) == each.offset:
+                self._ids[each.offset] = each.id
             if each.timestamp_ms >= self.counters.ids_since > 0 and (
                 offset is None or int(offset) != each.offset
             ):
@@ -189,7 +209,7 @@ class _Look:
     def end(self, runs: Sequence[tuple[int, int, int]]) -> None:
         """After the last entry: ``runs`` of what went from between others, with their bytes."""
         counters = self.counters
-        went = _offsets(runs, counters.floor, counters.last)
+        went = self._went = _offsets(runs, counters.floor, counters.last)
         expected = [offset for offset in range(counters.floor, counters.last + 1) if offset not in went]
         missing = [offset for offset in expected if offset not in self._sizes]
         if missing:
@@ -259,6 +279,10 @@ class _Look:
         # Nobody knows who took what went without a trace; it is not put down to retention.
         right["by_hand"] = counters.by_hand + missing
         right["by_hand_bytes"] = counters.by_hand_bytes + sum(size for _, _, size in self.right.gone)
+        if "latest" in self._anew:
+            right["indexed"] = 0  # the worker makes the index again
+        if "kept" in self._anew:
+            right["passed"] = 0  # and looks again at what groups want
         self.right.counters = msgspec.structs.replace(counters, **right)
 
     def _keys(self, went: set[int]) -> None:
@@ -267,10 +291,45 @@ class _Look:
             held = self.held_keys[key]
             if offset < self.counters.floor or offset in went:
                 continue
-            absent = held is None and self.counters.removals == 0
+            absent = held is None and (self.counters.removals == 0 or "by_key" in self._anew)
             if absent or (held is not None and int(held) < offset):
                 self.right.by_key[key] = offset
                 self._told(f"key {key}", f"the key {key} does not know {offset}, its newest", derivable=True)
+
+    @property
+    def entries(self) -> fsck_indexes.Entries:
+        """What was gathered, to hold the indexes against; after ``end``."""
+        return fsck_indexes.Entries(
+            last=self.counters.last,
+            is_there=self._is_there,
+            ids=self._ids,
+            newest=self._newest_of_key,
+            ends=self._ends,
+        )
+
+    def _is_there(self, offset: int) -> bool:
+        return offset >= self.counters.floor and offset in self._sizes and offset not in self._went
+
+    def beyond(self, extra: fsck_indexes.Extra) -> None:
+        """What indexes hold of messages that are not there, or have other ids, keys or none."""
+        for bucket, id_, offset in extra.ids:
+            self.right.ids_gone.append((bucket, id_))
+            self._told(
+                f"id {id_}", f"the id {id_} is remembered for {offset}, which has not it", derivable=True
+            )
+        for key, offset, newest in extra.by_key:
+            self.right.by_key[key] = newest
+            self._told(f"key {key}", f"the key {key} knows {offset}, which has not it", derivable=True)
+        for offset in extra.expiry:
+            self.right.expiry[offset] = -1
+            self._told(f"expiry {offset}", f"an end of {offset} is noted, which has none", derivable=True)
+
+    def hide(self, runs: Sequence[tuple[int, int, int]]) -> None:
+        """What went from between others, by these runs, and is still there waits for the history."""
+        went = _offsets(runs, self.counters.floor, self.counters.last)
+        self.right.hidden = sorted(went & self._sizes.keys())
+        hidden = int(bool(self.right.hidden)) or self.right.counters.hidden
+        self.right.counters = msgspec.structs.replace(self.right.counters, hidden=hidden)
 
     def _told(self, what: str, sentence: str, *, derivable: bool = False) -> None:
         self.findings.append(
@@ -301,28 +360,32 @@ def mend(stream_id: str, looked: Looked) -> Op[bool]:
     right = looked.right
     packed = meta.pack(right.counters)
     pairs = [
-        *(("ids", id_, offset) for id_, offset in right.ids.items()),
+        *((f"ids:{bucket}", id_, -1) for bucket, id_ in right.ids_gone),
+        *((f"ids:{right.counters.ids_now}", id_, offset) for id_, offset in right.ids.items()),
         *(("by_key", key, offset) for key, offset in right.by_key.items()),
         *(("expiry", offset, ends_ms) for offset, ends_ms in right.expiry.items()),
         *(("gone", f"{first}:{last}", size) for first, last, size in right.gone),
+        *(("hidden", offset, offset) for offset in right.hidden),
     ]
     held = looked.held
     for part in _parts(pairs):
         flat = [text for pair in part for text in pair]
-        mended = yield Script("mend", _mended_keys(stream_id, right.counters.ids_now), [held, packed, *flat])
+        mended = yield Script("mend", _mended_keys(stream_id), [held, packed, *flat])
         if not mended:
             return False
         held = packed
     return True
 
 
-def _mended_keys(stream_id: str, bucket: int) -> list[str]:
+def _mended_keys(stream_id: str) -> list[str]:
     return [
         keys.meta(stream_id),
-        keys.ids(stream_id, bucket),
+        keys.ids(stream_id, 0),
+        keys.ids(stream_id, 1),
         keys.by_key(stream_id),
         keys.expiry(stream_id),
         keys.gone(stream_id),
+        keys.hidden(stream_id),
     ]
 
 

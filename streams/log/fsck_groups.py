@@ -1,5 +1,7 @@
 """What groups have in flight held against itself, and keys that belong to no stream."""
 
+from collections.abc import Set
+
 import msgspec
 
 from streams.log import group_meta, keys, meta
@@ -131,6 +133,21 @@ def settings_of(stream_id: str, name: str) -> Op[bytes | None]:
     return found
 
 
+def made_again(
+    stream_id: str, name: str, taken: Set[tuple[str, bytes | None]], *, settings: str | bytes
+) -> Op[None]:
+    """After something that could not be read was taken away: settings as they are told, and who has how many messages.
+
+    Args:
+        taken: kinds of keys, and field or member of each.
+    """
+    if ("group", group_meta.SETTINGS.encode()) in taken:
+        has_counters = yield ("HEXISTS", keys.group(stream_id, name), group_meta.COUNTERS)
+        if has_counters:
+            yield ("HSET", keys.group(stream_id, name), group_meta.SETTINGS, settings)
+    yield from _mend_group(stream_id, name, tally=any(kind == "members" for kind, _ in taken))
+
+
 def _waiting(stream_id: str, name: str, offsets: list[bytes]) -> Op[set[bytes]]:
     """Which of these have no time because they wait for the turn of their key, or because it has come."""
     found: set[bytes] = set()
@@ -158,14 +175,19 @@ def mend(stream_id: str) -> Op[int]:
         StoreUnavailable: the next call does what is left.
     """
     mended = 0
+    for name in group_meta.names_in((yield ("SMEMBERS", keys.groups(stream_id)))):
+        mended += yield from _mend_group(stream_id, name)
+    return mended
+
+
+def _mend_group(stream_id: str, name: str, *, tally: bool = False) -> Op[int]:
     makes = (
         *(keys.group, keys.pending, keys.due, keys.leases, keys.runs, keys.turns, keys.ready),
         *(keys.replayed, keys.shelved, keys.members),
     )
-    for name in sorted((yield ("SMEMBERS", keys.groups(stream_id)))):
-        wanted = [keys.meta(stream_id), *(make(stream_id, name.decode()) for make in makes)]
-        steady_ms = yield Steady()
-        mended += yield Script("mend_group", wanted, [steady_ms])
+    wanted = [keys.meta(stream_id), *(make(stream_id, name) for make in makes)]
+    steady_ms = yield Steady()
+    mended: int = yield Script("mend_group", wanted, [steady_ms, int(tally)])
     return mended
 
 
@@ -190,6 +212,25 @@ def strangers() -> Op[list[str]]:
             if cursor == 0:
                 break
     return sorted(found - (yield from _registered()))
+
+
+def token_digests() -> Op[set[str]]:
+    """The digests of all tokens that the log lets in.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    found: set[str] = set()
+    begins = keys.token("")
+    for stream_id in (yield Servers()):
+        cursor = 0
+        while True:
+            following, names = yield from _scanned(stream_id, cursor, f"{begins}*")
+            found |= {name.decode(errors="replace").removeprefix(begins) for name in names}
+            cursor = int(following)
+            if cursor == 0:
+                break
+    return found
 
 
 def _registered() -> Op[set[str]]:

@@ -1,6 +1,7 @@
 """A consumer group's settings and counters as the scripts keep them: two packed fields of one hash."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -61,3 +62,12 @@ def read(reply: Sequence[bytes | None]) -> Held | None:
     if settings is None or counters is None:
         return None
     return Held(_settings(settings), _counters(counters))
+
+
+def names_in(members: Iterable[bytes]) -> list[str]:
+    """The names among the members of ``keys.groups``, in order; what is no name is left out."""
+    found = []
+    for name in members:
+        with suppress(UnicodeDecodeError):
+            found.append(name.decode())
+    return sorted(found)

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
-from streams.log import keys
+from streams.log import damage, keys
 from streams.log.client import Op, Pipeline, Reachable, small
-from streams.log.errors import StoreUnavailable
+from streams.log.errors import Damaged, StoreUnavailable
 
 KEPT_S = 86_400
 
 
 def one(stream_id: str, name: str) -> Op[bytes | None]:
     """What the worker keeps of a group between two looks (see ``streams.health``)."""
-    found: bytes | None = yield ("GET", keys.health(stream_id, name))
+    try:
+        found: bytes | None = yield ("GET", keys.health(stream_id, name))
+    except Damaged:
+        return None  # the next look writes it anew
     return found
 
 
@@ -27,13 +30,16 @@ def many(groups: Sequence[tuple[str, str]]) -> Op[list[bytes | None]]:
         if not asked:
             continue
         try:
-            replies = yield Pipeline([("GET", keys.health(*group)) for group in asked])
+            replies = yield Pipeline([("GET", keys.health(*group)) for group in asked], apart=True)
+            found |= damage.readable(asked, replies, _kept)
         except StoreUnavailable:
             if not in_memory:
                 raise
-            continue
-        found |= zip(asked, replies, strict=True)
     return [found.get(group) for group in groups]
+
+
+def _kept(reply: bytes | None) -> bytes | None:
+    return reply
 
 
 def changed_ms() -> Op[int]:

@@ -40,6 +40,9 @@ SAMPLED = "okmq:sampled"
 STATUSES = "okmq:statuses"
 """String: steady ms of the last look in which the worker found a group in another status than before."""
 
+DAMAGED = "okmq:damaged"
+"""String, expires: JSON of the streams and groups of which the worker could not read something lately."""
+
 SILENCES = "okmq:silences"
 """Sorted set: ``<from> <until>``, unix ms of two rounds of samples with a silence between them, by the second."""
 
@@ -103,6 +106,11 @@ def of_memory(key: str) -> bool:
 def stream_id_of(key: str) -> str:
     """The internal id in a key of a stream."""
     return key[key.index("{") + 1 : key.index("}")]
+
+
+def owner_of(key: str) -> str:
+    """What all keys of a stream begin with; a key that belongs to none is its own."""
+    return key[: key.index("}") + 1] if "{" in key else key
 
 
 def flow(workspace_id: int) -> str:

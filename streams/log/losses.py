@@ -1,8 +1,8 @@
 """What groups lost: messages that went before they got them. One with a filter counts them while it can be told."""
 
-from streams.log import group_meta, keys, meta
+from streams.log import damage, group_meta, keys, meta
 from streams.log.client import Op, Pipeline
-from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.errors import Damaged, GroupNotFound, StreamNotFound
 from streams.log.group_scripts import group_script
 
 
@@ -20,15 +20,16 @@ def settle(stream_id: str) -> Op[int]:
         raise StreamNotFound
     # A group that is made from now on begins at this floor or above it, and with the removals of now.
     offset, seen = held[1].floor - 1, held[1].removals
+    known = group_meta.names_in(names)
     replies = yield Pipeline(
-        [("HMGET", keys.group(stream_id, name.decode()), *group_meta.FIELDS) for name in names]
+        [("HMGET", keys.group(stream_id, name), *group_meta.FIELDS) for name in known], apart=True
     )
-    for name, group in zip(names, map(group_meta.read, replies), strict=True):
+    for name, group in damage.readable(known, replies, group_meta.read):
         if group is None or not group.settings["filter"]:
             continue
         try:
-            upto, removals = yield from _one(stream_id, name.decode())
-        except GroupNotFound:
+            upto, removals = yield from _one(stream_id, name)
+        except (GroupNotFound, Damaged):
             continue
         offset, seen = min(offset, upto), min(seen, removals)
     yield ("ZREMRANGEBYSCORE", keys.went(stream_id), "(0", seen)

@@ -6,11 +6,12 @@ from Python does it here.
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from streams.log import keys
+from streams.log import damage, keys
 from streams.log.client import Op, Pipeline, Reachable
 from streams.log.errors import StoreUnavailable
 
@@ -55,6 +56,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
         loose: what is visible above it has a key, which ``keys.by_key`` knows; -1: nobody noted it.
         keys_from: no key that ``keys.by_key`` knows has its newest message below it.
         missed: messages that went physically before the history had them, and that no person took away.
+        ids_ahead: by how many ms ``ids_since`` is ahead of the steady clock as it was then.
     """
 
     last: int = 0
@@ -92,6 +94,7 @@ class Counters(msgspec.Struct, frozen=True, array_like=True, gc=False):
     loose: int = -1
     keys_from: int = 0
     missed: int = 0
+    ids_ahead: int = 0
 
 
 _counters = msgspec.msgpack.Decoder(Counters).decode
@@ -115,14 +118,15 @@ def pack(counters: Counters) -> bytes:
 def counters_of(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[str, Counters]]:
     """The counters of several streams, in a round trip a server; those that are gone are left out.
 
-    So are those in memory while their server does not answer; with ``strict`` that is an error.
+    So are those that are damaged, and those in memory while their server does not answer; that is an error with
+    ``strict``.
     """
     wanted = sorted(stream_ids, key=keys.in_memory)
     durable = bisect(wanted, False, key=keys.in_memory)
-    found = yield from _counters_of(wanted[:durable])
+    found = yield from _counters_of(wanted[:durable], strict=strict)
     if durable < len(wanted):
         try:
-            found |= yield from _counters_of(wanted[durable:])
+            found |= yield from _counters_of(wanted[durable:], strict=strict)
         except StoreUnavailable:
             if strict:
                 raise
@@ -130,34 +134,32 @@ def counters_of(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[s
 
 
 def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
-    """The counters of many streams in their order; those of a new stream for one that is gone, and for those in memory
-    while their server does not answer or on a node of a cluster that is away.
+    """The counters of many streams in their order; those of a new stream for one that is gone or damaged, and for those
+    in memory while their server does not answer or on a node of a cluster that is away.
     """
     durable = yield Reachable([stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)])
-    found = yield from _packed_counters(durable, in_memory=False)
+    found = yield from _counters_there(durable, in_memory=False)
     if len(durable) < len(stream_ids):
         in_memory = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id)]
-        try:
-            others = yield from _packed_counters(in_memory, in_memory=True)
-        except StoreUnavailable:
-            others = [None] * len(in_memory)
-        by_id = dict(zip([*durable, *in_memory], [*found, *others], strict=True))
-        found = [by_id.get(stream_id) for stream_id in stream_ids]
-    return list(map(unpack, found))
+        with suppress(StoreUnavailable):
+            found |= yield from _counters_there(in_memory, in_memory=True)
+    return [found.get(stream_id, NEW) for stream_id in stream_ids]
 
 
-def _packed_counters(stream_ids: Sequence[str], *, in_memory: bool) -> Op[list[bytes | None]]:
+def _counters_there(stream_ids: Sequence[str], *, in_memory: bool) -> Op[dict[str, Counters]]:
     if not stream_ids:
-        return []
-    replies: list[bytes | None] = yield Pipeline(
-        [("HGET", keys.meta(stream_id), COUNTERS) for stream_id in stream_ids], in_memory=in_memory
+        return {}
+    replies = yield Pipeline(
+        [("HGET", keys.meta(stream_id), COUNTERS) for stream_id in stream_ids],
+        in_memory=in_memory,
+        apart=True,
     )
-    return replies
+    return dict(damage.readable(stream_ids, replies, unpack))
 
 
-def _counters_of(wanted: Sequence[str]) -> Op[dict[str, Counters]]:
-    replies = yield Pipeline([("HMGET", keys.meta(stream_id), *FIELDS) for stream_id in wanted])
-    found = zip(wanted, map(read, replies), strict=True)
+def _counters_of(wanted: Sequence[str], *, strict: bool) -> Op[dict[str, Counters]]:
+    replies = yield Pipeline([("HMGET", keys.meta(stream_id), *FIELDS) for stream_id in wanted], apart=True)
+    found = damage.readable(wanted, replies, read, strict=strict)
     return {stream_id: held[1] for stream_id, held in found if held is not None}
 
 
@@ -170,16 +172,20 @@ def taken_of(counters: Mapping[str, Counters]) -> Op[dict[str, list[range]]]:
     wanted = [stream_id for stream_id, held in counters.items() if held.floor - 1 > held.archived]
     if not wanted:
         return {}
-    replies = yield Pipeline([("HGET", keys.meta(stream_id), TAKEN) for stream_id in wanted])
+    replies = yield Pipeline([("HGET", keys.meta(stream_id), TAKEN) for stream_id in wanted], apart=True)
     found = {}
-    for stream_id, packed in zip(wanted, replies, strict=True):
-        ends, held = [] if packed is None else _ranges(packed), counters[stream_id]
+    for stream_id, ends in damage.readable(wanted, replies, _ends):
+        held = counters[stream_id]
         taken = [range(first, stop) for first, stop in zip(ends[::2], ends[1::2], strict=True)]
         if held.purged > held.archived:
             taken.append(range(held.owed if held.owed > held.archived + 1 else 1, held.purged + 1))
         if taken:
             found[stream_id] = sorted(taken, key=lambda each: each.start)
     return found
+
+
+def _ends(packed: bytes | None) -> list[int]:
+    return [] if packed is None else _ranges(packed)
 
 
 def read(reply: Sequence[bytes | None]) -> tuple[dict[str, Any], Counters] | None:

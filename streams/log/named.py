@@ -4,7 +4,8 @@ import json
 
 from redis.exceptions import OutOfMemoryError, RedisError, ResponseError
 
-from streams.log import errors
+from streams.log import errors, routing
+from streams.log.commands import Command
 
 _EXPECTED = {
     "OKMQ_WRONG_LAST": "last_offset",
@@ -13,8 +14,22 @@ _EXPECTED = {
 }
 
 
-def named(error: RedisError) -> errors.LogError:
-    """The log's own error for what the server or the connection said."""
+_OF_A_SCRIPT = "@user_function:"
+"""Where an error in a function was met: Lua cannot unpack a text, or a command takes no such id."""
+
+
+class Refused(ResponseError):
+    """The refusal of one of several commands that were sent together, and which it was."""
+
+    def __init__(self, reply: RedisError, command: Command) -> None:
+        super().__init__(str(reply))
+        self.reply, self.command = reply, command
+
+
+def named(error: RedisError, command: Command = ()) -> errors.LogError:
+    """The log's own error for what the server or the connection said to a command."""
+    if isinstance(error, Refused):
+        return named(error.reply, error.command)
     if not isinstance(error, ResponseError):
         return errors.StoreUnavailable(str(error) or type(error).__name__)
     if isinstance(error, OutOfMemoryError):
@@ -60,6 +75,16 @@ def named(error: RedisError) -> errors.LogError:
                 last_id=last_id,
                 last_key_offset={key: int(offset) for key, offset in held or []},
             )
+        case _ if code == "WRONGTYPE" or _is_of_a_script(error):
+            return errors.Damaged(routing.key_of(command), str(error))
         case _:
             # LOADING, MISCONF, BUSY, READONLY, CLUSTERDOWN …: the server is there and refuses for now.
             return errors.StoreUnavailable(str(error))
+
+
+def _is_of_a_script(error: ResponseError) -> bool:
+    """Whether a function met what it cannot work with. What the server refuses for now has a code of its own."""
+    code, _, _ = str(error).partition(" ")
+    return (
+        type(error) is ResponseError and _OF_A_SCRIPT in str(error) and (code == "ERR" or not code.isupper())
+    )

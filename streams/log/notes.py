@@ -22,6 +22,9 @@ AT_ONCE = 1000
 UNKNOWN = {"outcome": "unknown"}
 """In ``after`` where it was cut off, or the store's answer was lost: all, a part or nothing of it may be done."""
 
+LATER, BESIDE = ("deed", "actor"), "beside"
+"""Fields that a worker of the version before stumbles over, and where in ``after`` a note has them in the store."""
+
 COUNTS = ("messages", "bytes", "count")
 """In ``after`` how much was done."""
 
@@ -115,7 +118,7 @@ def give_up() -> Op[None]:
     until_ms = (yield Steady()) - GIVEN_UP_AFTER_MS
     found = yield ("ZRANGE", keys.BEGUN, "-inf", until_ms, "BYSCORE", "LIMIT", 0, AT_ONCE, "WITHSCORES")
     for begun, signed_ms in zip(found[::2], found[1::2], strict=True):
-        note = Note(**json.loads(begun))
+        note = _read(begun)
         signed = datetime.fromtimestamp(float(signed_ms) / 1000, UTC).isoformat(timespec="milliseconds")
         told = {**note.after, **UNKNOWN, "last_sign": signed}
         yield from put(replace(note, after=told), begun=begun.decode())
@@ -124,7 +127,7 @@ def give_up() -> Op[None]:
 def take() -> Op[list[tuple[str, Note]]]:
     """The oldest notes, with their ids, which ascend; they stay until ``forget``."""
     found = yield ("XRANGE", keys.NOTES, "-", "+", "COUNT", AT_ONCE)
-    return [(note_id.decode(), Note(**json.loads(fields[1]))) for note_id, fields in found]
+    return [(note_id.decode(), _read(fields[1])) for note_id, fields in found]
 
 
 def forget(note_id: str) -> Op[None]:
@@ -139,7 +142,17 @@ def is_later(note_id: str, than: str) -> bool:
 
 
 def _written(note: Note) -> str:
-    return json.dumps({name: value for name, value in asdict(note).items() if name != "actor" or value})
+    told = asdict(note)
+    beside = {name: value for name in LATER if (value := told.pop(name))}
+    if beside:
+        told["after"] = {**told["after"], BESIDE: beside}
+    return json.dumps(told)
+
+
+def _read(written: bytes) -> Note:
+    told = json.loads(written)
+    beside = told["after"].pop(BESIDE, {})
+    return Note(**told, **beside)
 
 
 def _order(note_id: str) -> tuple[int, int]:

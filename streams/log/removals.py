@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from streams.log import keys, read, spent, trim
+from streams.log import group_meta, keys, read, spent, trim
 from streams.log.client import Op, Script
 from streams.log.errors import DoneInPart, LogError
 from streams.log.trim import Removed
@@ -211,7 +211,7 @@ def told(number: int | None, removed: Removed) -> dict[str, Any]:
 
 def groups_of(stream_id: str) -> Op[list[str]]:
     """The names of a stream's groups, in order."""
-    return sorted(name.decode() for name in (yield ("SMEMBERS", keys.groups(stream_id))))
+    return group_meta.names_in((yield ("SMEMBERS", keys.groups(stream_id))))
 
 
 def keys_of_groups(stream_id: str, names: Sequence[str], *makers: Callable[[str, str], str]) -> list[str]:

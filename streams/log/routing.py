@@ -76,6 +76,21 @@ def memory_stream_of(command: Command) -> str | None:
     return keys.stream_id_of(_key(command) or "") if command and is_for_memory(command) else None
 
 
+def key_of(command: Command) -> str:
+    """The key of a command, or what its keys begin with; "" of several streams together, or where there is none."""
+    if isinstance(command, Reachable | Servers | Steady):
+        return ""
+    if isinstance(command, Script):
+        of_groups = [key for key in command.keys if "}:g:" in key]
+        return of_groups[0] if len(of_groups) == 1 else keys.owner_of(command.keys[0])
+    if isinstance(command, Scripts | Pipeline):
+        commands: Sequence[Any] = command.calls if isinstance(command, Scripts) else command.commands
+        found = {key_of(each) for each in commands} - {""}
+        owners = {keys.owner_of(each) for each in found}
+        return min(found) if len(owners) == 1 else ""
+    return _key(command) or ""
+
+
 def _key(command: Script | Sequence[Any]) -> str | None:
     if isinstance(command, Script):
         return command.keys[0]

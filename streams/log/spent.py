@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from streams.log import group_meta, keys
+from streams.log import damage, group_meta, keys
 from streams.log.client import Op, Pipeline, Steady
-from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
+from streams.log.errors import Damaged, GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.group_meta import Counters
 from streams.log.group_scripts import group_script
 from streams.log.keys import GroupName
@@ -35,7 +35,7 @@ def retire_before_removal(stream_id: str) -> Op[None]:
     """Do it for all groups of a stream, which is about to lose messages: a dead letter keeps its body."""
     names = yield ("SMEMBERS", keys.groups(stream_id))
     if names:
-        yield from retire_these([(stream_id, name.decode()) for name in names])
+        yield from retire_these([(stream_id, name) for name in group_meta.names_in(names)])
 
 
 def retire_these(groups: Iterable[GroupName]) -> Op[dict[GroupName, Counters]]:
@@ -54,7 +54,7 @@ def retire_these(groups: Iterable[GroupName]) -> Op[dict[GroupName, Counters]]:
         for named in ripe:
             try:
                 died = yield from retire(*named)
-            except (GroupNotFound, StreamNotFound):
+            except (GroupNotFound, StreamNotFound, Damaged):
                 del told[named]
                 continue
             counters = told[named]
@@ -67,17 +67,18 @@ def _ripe(groups: Sequence[GroupName]) -> Op[tuple[dict[GroupName, Counters], li
     if not groups:
         return {}, []
     steady_ms = yield Steady()
-    replies = yield Pipeline([("HMGET", keys.group(*each), *group_meta.FIELDS) for each in groups])
+    replies = yield Pipeline(
+        [("HMGET", keys.group(*each), *group_meta.FIELDS) for each in groups], apart=True
+    )
     there = {
-        named: held
-        for named, held in zip(groups, map(group_meta.read, replies), strict=True)
-        if held is not None
+        named: held for named, held in damage.readable(groups, replies, group_meta.read) if held is not None
     }
     told = {named: held.counters for named, held in there.items()}
     limited = [named for named, held in there.items() if held.settings["max_deliver"] > 0]
     if not limited:
         return told, []
     counts = yield Pipeline(
-        [("ZCOUNT", keys.due(*named), f"({told[named].retired_ms}", steady_ms) for named in limited]
+        [("ZCOUNT", keys.due(*named), f"({told[named].retired_ms}", steady_ms) for named in limited],
+        apart=True,
     )
-    return told, [named for named, count in zip(limited, counts, strict=True) if count]
+    return told, [named for named, count in damage.readable(limited, counts, int) if count]

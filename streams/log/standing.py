@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streams.log import group_meta, keys, lag, spent, trim
+from streams.log import damage, group_meta, keys, lag, spent, trim
 from streams.log.client import Op, Pipeline, Steady
-from streams.log.errors import GroupNotFound, StreamNotFound
+from streams.log.errors import Damaged, GroupNotFound, StreamNotFound
 from streams.log.group_scripts import group_script
 from streams.log.keys import GroupName
 from streams.log.together import together
@@ -186,7 +186,7 @@ def inspect(stream_id: str, name: str) -> Op[GroupState]:
 
 
 def inspect_these(groups: Sequence[GroupName]) -> Op[dict[GroupName, GroupState]]:
-    """How these groups stand, asked together; those that are no more are left out.
+    """How these groups stand, asked together; those that are no more, or damaged, are left out.
 
     Raises:
         StoreUnavailable.
@@ -196,18 +196,20 @@ def inspect_these(groups: Sequence[GroupName]) -> Op[dict[GroupName, GroupState]
     for named, reply in zip(groups, replies, strict=True):
         if isinstance(reply, GroupState):
             told[named] = reply
-        elif not isinstance(reply, GroupNotFound | StreamNotFound):
+        elif not isinstance(reply, GroupNotFound | StreamNotFound | Damaged):
             raise reply
     return told
 
 
 def names_of(stream_ids: Sequence[str]) -> Op[dict[str, list[str]]]:
-    """The names of the groups of streams; streams without one are left out."""
+    """The names of the groups of streams; streams without one are left out, and so is what is no list of names."""
     found: dict[str, list[str]] = {}
     for first in range(0, len(stream_ids), NAMES_AT_ONCE):
         part = stream_ids[first : first + NAMES_AT_ONCE]
-        replies = yield Pipeline([("SMEMBERS", keys.groups(stream_id)) for stream_id in part])
-        for stream_id, names in zip(part, replies, strict=True):
-            if names:
-                found[stream_id] = sorted(name.decode() for name in names)
+        replies = yield Pipeline([("SMEMBERS", keys.groups(stream_id)) for stream_id in part], apart=True)
+        found |= {
+            stream_id: names
+            for stream_id, names in damage.readable(part, replies, group_meta.names_in)
+            if names
+        }
     return found

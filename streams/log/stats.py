@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from streams.log import keys, meta, trim
+from streams.log import damage, keys, meta, trim
 from streams.log.client import Op, Pipeline, Reachable, Script, Scripts
-from streams.log.errors import StoreUnavailable, StreamLost, StreamNotFound, StreamSealed
+from streams.log.errors import Damaged, StoreUnavailable, StreamLost, StreamNotFound, StreamSealed
 
 EXACT_WITHIN_S, GLANCE_WITHIN_S = 2.0, 0.05
 """How long a look takes away what is over by its own time, so that its counts leave all of it out: one whose counts are
@@ -96,8 +96,8 @@ def inspect_many(
 ) -> Op[dict[str, State]]:
     """How several streams stand, in one round trip; those that are gone are left out.
 
-    So are those in memory while their server does not answer or has lost them, and those on a node of a cluster that is
-    away; that is an error with ``strict``.
+    So are those that are damaged, those in memory while their server does not answer or has lost them, and those on a
+    node of a cluster that is away; that is an error with ``strict``.
 
     Args:
         within_s: how long what is over by its own time may be taken away first, in all, where much is.
@@ -109,7 +109,8 @@ def inspect_many(
     replies = yield Scripts([_inspection(stream_id) for stream_id in stream_ids])
     found: dict[str, list[int]] = {}
     for stream_id, reply in zip(stream_ids, replies, strict=True):
-        if isinstance(reply, StoreUnavailable) and not keys.in_memory(stream_id):
+        is_left_out = isinstance(reply, Damaged) and not strict
+        if isinstance(reply, StoreUnavailable) and not keys.in_memory(stream_id) and not is_left_out:
             raise reply
         if not isinstance(reply, StreamNotFound | StoreUnavailable):
             found[stream_id] = reply
@@ -184,12 +185,13 @@ def counted(stream_ids: Sequence[str]) -> Op[dict[str, Counted]]:
     durable = yield Reachable([stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)])
     asked: list[tuple[str, ...]] = [("HMGET", keys.meta(stream_id), *meta.FIELDS) for stream_id in durable]
     asked += [("EXISTS", keys.expiry(stream_id)) for stream_id in durable]
-    replies = (yield Pipeline(asked)) if asked else []
+    replies = (yield Pipeline(asked, apart=True)) if asked else []
+    timed = dict(zip(durable, replies[len(durable) :], strict=True))
     found: dict[str, Counted] = {}
-    for stream_id, held, expires in zip(durable, replies, replies[len(durable) :], strict=False):
-        known = meta.read(held)
+    for stream_id, known in damage.readable(durable, replies[: len(durable)], meta.read):
         if known is None:
             continue
+        expires = timed[stream_id]
         settings, counters = known
         if expires or counters.removals or settings.get("ttl"):
             closely.append(stream_id)

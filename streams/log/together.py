@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
+from streams.log import damage
 from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T
 from streams.log.errors import LogError
 
@@ -19,7 +20,7 @@ def together(ops: Sequence[Op[T]]) -> Op[list[T | LogError]]:
     results: dict[int, T | LogError] = {}
     waiting: dict[int, Command] = {}
 
-    def advance(number: int, reply: Any) -> None:
+    def advance(number: int, reply: Any, command: Command = ()) -> None:
         try:
             op = ops[number]
             waiting[number] = op.throw(reply) if isinstance(reply, LogError) else op.send(reply)
@@ -27,6 +28,8 @@ def together(ops: Sequence[Op[T]]) -> Op[list[T | LogError]]:
             results[number] = cast(T, stop.value)
         except LogError as error:
             results[number] = error
+        except damage.UNREADABLE as error:
+            results[number] = damage.found(command, error)
 
     for number in range(len(ops)):
         advance(number, None)
@@ -51,10 +54,10 @@ def together(ops: Sequence[Op[T]]) -> Op[list[T | LogError]]:
             if isinstance(command, Pipeline | tuple)
         }
         if plain:
-            answered = yield Pipeline([each for part in plain.values() for each in part])
+            answered = yield Pipeline([each for part in plain.values() for each in part], apart=True)
             replies |= _shared_out(asked, plain, answered)
         for number in asked:
-            advance(number, replies[number])
+            advance(number, replies[number], asked[number])
     return [results[number] for number in range(len(ops))]
 
 
@@ -67,5 +70,10 @@ def _shared_out(
     for number, part in parts.items():
         own = list(answered[at : at + len(part)])
         at += len(part)
-        replies[number] = own if isinstance(asked[number], Pipeline | Scripts) else own[0]
+        command = asked[number]
+        if isinstance(command, Pipeline) and not command.apart:
+            refused = next((each for each in own if isinstance(each, LogError)), None)
+            replies[number] = own if refused is None else refused
+        else:
+            replies[number] = own if isinstance(command, Pipeline | Scripts) else own[0]
     return replies

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from streams.log import entries, keys, losses, read, spent
 from streams.log.client import Op, Pipeline, Script, Scripts
-from streams.log.errors import DoneInPart, LogError, StoreFull, StreamLost, StreamNotFound
+from streams.log.errors import Damaged, DoneInPart, LogError, StoreFull, StreamLost, StreamNotFound
 
 PAGE = 30
 """Messages looked at in one call that may take each of them from between others: a few milliseconds."""
@@ -180,6 +180,7 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
         What went now, and whether all has been looked at.
     """
     messages = size = seen = 0
+    before: list[bytes] | None = None
     while True:
         names = sorted((yield ("SMEMBERS", keys.groups(stream_id))))
         of_groups = [
@@ -193,8 +194,10 @@ def release(stream_id: str, *, pages: int | None = None) -> Op[tuple[Removed, bo
             [PAGE, *names],
         )
         messages, size, seen = messages + went, size + went_bytes, seen + 1
-        if done == 1 or seen == pages:
+        # The same names again: a group is listed and not there.
+        if done == 1 or seen == pages or (done < 0 and names == before):
             return Removed(messages, size), done == 1
+        before = names if done < 0 else None
 
 
 def expire(stream_id: str) -> Op[int]:
@@ -235,7 +238,9 @@ def expire_before_limits(stream_ids: Iterable[str]) -> Op[None]:
     timed = (yield Pipeline([("EXISTS", keys.expiry(each)) for each in asked])) if asked else []
     for stream_id, is_timed in zip(asked, timed, strict=True):
         if is_timed:
-            with suppress(StreamNotFound, StreamLost):  # it has gone meanwhile
+            with suppress(
+                StreamNotFound, StreamLost, Damaged
+            ):  # it has gone meanwhile, or says itself what is wrong
                 yield from expire(stream_id)
 
 

@@ -12,6 +12,7 @@ from streams.selectors.alerts import (
 )
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, rate_lately, usual_now
+from streams.selectors.damaged import DamagedPart, damaged_in, damaged_parts
 from streams.selectors.erasures import erasure_events, erasures_latest, erasures_of
 from streams.selectors.event_chain import Fault, Proof, events_exported, events_prove, first_fault
 from streams.selectors.events import (
@@ -172,6 +173,7 @@ __all__ = [
     "METRICS_STREAM",
     "MOST_GROUPS",
     "SILENT_MS",
+    "DamagedPart",
     "DayProfile",
     "Effect",
     "Ending",
@@ -213,6 +215,8 @@ __all__ = [
     "by_status",
     "by_step",
     "callers_narrowed",
+    "damaged_in",
+    "damaged_parts",
     "dead_letters",
     "dead_letters_chosen",
     "dead_letters_matching",

@@ -12,7 +12,7 @@ from streams.errors import group_not_found
 from streams.health import Health
 from streams.log import healths, keys, lag, open_polls, pending, standing, stats
 from streams.log.client import Op, Reachable, one
-from streams.log.errors import GroupNotFound, StoreUnavailable, StreamNotFound
+from streams.log.errors import Damaged, GroupNotFound, StoreUnavailable, StreamNotFound
 from streams.log.pending import InFlight, Wanted
 from streams.log.standing import GroupState
 from streams.log.together import together
@@ -132,18 +132,24 @@ class GroupView:
 
 
 def group_views(groups_: Iterable[Group]) -> list[GroupView]:
-    """Groups with their streams, and how they stand; those that the log no longer has are left out.
+    """Groups with their streams, and how they stand; those that the log no longer has are left out, and damaged ones.
 
     It costs some round trips for each hundred of them.
 
     Raises:
         StoreUnavailable: a server that holds some of them does not answer, or lost them and they are not there again.
     """
+    return _views(groups_)[0]
+
+
+def _views(groups_: Iterable[Group]) -> tuple[list[GroupView], list[tuple[Group, Damaged]]]:
+    """As ``group_views``, and the groups that are damaged, with why."""
     wanted, log = list(groups_), store.log()
     if not wanted:
-        return []
+        return [], []
     polls, seen = log.run(open_polls.counted()), sampling()
     found: list[GroupView] = []
+    damaged: list[tuple[Group, Damaged]] = []
     for first in range(0, len(wanted), AT_ONCE):
         part = wanted[first : first + AT_ONCE]
         views = log.run(together([_view(group, polls, seen) for group in part]))
@@ -152,9 +158,11 @@ def group_views(groups_: Iterable[Group]) -> list[GroupView]:
                 found.append(view)
             elif isinstance(view, StreamNotFound):
                 _demand_not_lost(group.stream.stream_id)
+            elif isinstance(view, Damaged):
+                damaged.append((group, view))
             elif not isinstance(view, GroupNotFound):
                 raise view
-    return found
+    return found, damaged
 
 
 def _demand_not_lost(stream_id: str) -> None:
@@ -176,13 +184,14 @@ def reachable_views(groups_: Iterable[Group], *, with_memory: bool = True) -> li
 def views_and_away(
     groups_: Iterable[Group], *, with_memory: bool = True
 ) -> tuple[list[GroupView], list[Group]]:
-    """As ``reachable_views``, and the groups that are left out as their server is away."""
+    """As ``reachable_views``, and the groups that are left out as their server is away or what it holds is damaged."""
     wanted = list(groups_)
     there = set(store.log().run(one(Reachable([group.stream.stream_id for group in wanted]))))
     away = [group for group in wanted if group.stream.stream_id not in there]
     wanted = [group for group in wanted if group.stream.stream_id in there]
     in_memory = [group for group in wanted if keys.in_memory(group.stream.stream_id)]
-    views = group_views(group for group in wanted if not keys.in_memory(group.stream.stream_id))
+    views, damaged = _views(group for group in wanted if not keys.in_memory(group.stream.stream_id))
+    away += [group for group, _ in damaged]
     if not with_memory:
         return views, away
     try:
@@ -284,8 +293,11 @@ def group_view(group: Group) -> GroupView:
 
     Raises:
         Refusal: ``group_not_found`` when the log no longer has it.
+        Damaged: what the log holds of it cannot be read.
     """
-    found = group_views([group])
+    found, damaged = _views([group])
+    for _, error in damaged:
+        raise error
     if not found:
         raise group_not_found(group.name)
     return found[0]

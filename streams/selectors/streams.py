@@ -15,7 +15,7 @@ from streams import naming, store
 from streams.access import Caller
 from streams.log import keys, stats
 from streams.log.client import Reachable, one
-from streams.log.errors import StoreUnavailable
+from streams.log.errors import Damaged, StoreUnavailable, StreamNotFound
 from streams.log.stats import Figures, State
 from streams.models import (
     Group,
@@ -34,7 +34,7 @@ class StreamView:
     state: State
     groups: int = 0
     is_reachable: bool = True
-    """Whether its server told how it stands; only one in memory can be out of reach while others are not."""
+    """Whether its server told how it stands: one in memory can be away, or one damaged, while others are not."""
 
     @property
     def figures(self) -> State | None:
@@ -79,9 +79,12 @@ def stream_known(stream: Stream) -> StreamView:
     Raises:
         StoreUnavailable: it is in memory, and its server does not answer or has yet to begin it again, or it lies on a
             node of a cluster that is away.
+        Damaged: what the store holds of it cannot be read.
     """
     view = stream_view(stream)
     if not view.is_reachable:
+        if not keys.in_memory(stream.stream_id):
+            store.log().run(stats.inspect(stream.stream_id))
         raise StoreUnavailable(f"the server of stream {stream.stream_id} is away")
     return view
 
@@ -90,18 +93,30 @@ def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     """Streams with their states, in one round trip."""
     stream_ids = [stream.stream_id for stream in streams]
     states = store.log().run(stats.inspect_many(stream_ids, within_s=stats.EXACT_WITHIN_S))
-    answering = set(store.log().run(one(Reachable(stream_ids))))
+    left_out = [stream_id for stream_id in stream_ids if stream_id not in states]
+    there = store.log().run(one(Reachable(left_out))) if left_out else ()
+    gone = {each for each in there if not keys.in_memory(each) and _is_gone(each)}
     groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
     return [
         StreamView(
             stream,
             states.get(stream.stream_id, stats.EMPTY),
             groups_of[stream.pk],
-            is_reachable=stream.stream_id in states
-            or (not keys.in_memory(stream.stream_id) and stream.stream_id in answering),
+            is_reachable=stream.stream_id in states or stream.stream_id in gone,
         )
         for stream in streams
     ]
+
+
+def _is_gone(stream_id: str) -> bool:
+    """Whether the log has no such stream (any more), rather than one that cannot be read."""
+    try:
+        store.log().run(stats.inspect(stream_id))
+    except StreamNotFound:
+        return True
+    except Damaged:
+        return False
+    return False
 
 
 def streams_of(

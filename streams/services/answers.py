@@ -24,10 +24,15 @@ text_of = msgspec.json.Decoder(str).decode
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of the rows: stored now, or known to the stream from an earlier time; and where they stand."""
+    """What became of the rows: stored now, or known to the stream from an earlier time; and where they stand.
+
+    Attributes:
+        truncated: the query has more rows than its limit let into its answer, and so more than were published.
+    """
 
     stored: int
     known: int
+    truncated: bool
     first_offset: int | None
     last_offset: int | None
 
@@ -57,6 +62,7 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
     return Published(
         stored=len(offsets) - known,
         known=known,
+        truncated=query.truncated,
         first_offset=min(offsets, default=None),
         last_offset=max(offsets, default=None),
     )

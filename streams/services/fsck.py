@@ -1,23 +1,29 @@
 """The log held against itself and against the database, and put right where what is right can be derived."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from streams import store
-from streams.log import config, fsck, fsck_groups, groups, keys, standing
+from streams.log import config, fsck, fsck_groups, fsck_parts, groups, keys, standing
+from streams.log.errors import Damaged
 from streams.log.fsck import Finding, Looked
-from streams.models import Group, Stream, Token
+from streams.log.fsck_parts import Part
+from streams.models import Group, Stream, Token, Workspace
 from streams.models.stream import Storage
+from streams.services.fsck_positions import position_findings
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
+from streams.services.shared_repairs import shared_repair
 from streams.services.streams_told import registered, settings_of, streams_publish
 from streams.services.tokens import grant_of, token_publish
 
-ROUNDS = 3
+ROUNDS = 6
 """What is put right may let more be seen: a stream that the log had forgotten was not looked at before."""
 
 STREAM_UNTOLD, TOKEN_UNTOLD, GROUPS_UNTOLD = "told of", "token", "groups"
+TOKEN_LEFT, NAME_LEFT = "token left", "name left"
 
 
 @dataclass(kw_only=True)
@@ -40,16 +46,18 @@ def log_check(*, repair: bool = False) -> Report:
     """
     report, looked = _confirmed(None)
     mended: list[Finding] = []
+    lost: list[Finding] = []
     for _ in range(ROUNDS if repair else 0):
-        if not any(each.derivable for each in report.findings):
+        if not any(each.derivable or each.part for each in report.findings):
             break
         _mend(report.findings, looked)
         left, looked = _confirmed({each.stream_id for each in report.findings})
         still = {_named(each) for each in left.findings}
         mended += [each for each in report.findings if each.derivable and _named(each) not in still]
         # What cannot be derived is told, also where it was noted that it is so.
-        lost = [each for each in report.findings if not each.derivable and _named(each) not in still]
-        report.findings = [*lost, *left.findings]
+        lost += [each for each in report.findings if not each.derivable and _named(each) not in still]
+        report.findings = left.findings
+    report.findings = [*lost, *report.findings]
     report.mended = mended
     return report
 
@@ -76,14 +84,42 @@ def _look(only: set[str] | None) -> tuple[Report, dict[str, Looked]]:
             told = _look_at_stream(stream, report)
             if told is not None:
                 looked[stream.stream_id] = told
-    report.findings += _registry()
+    workspace_ids = list(Workspace.objects.values_list("pk", flat=True))
+    shared = store.log().run(fsck_parts.look_shared(workspace_ids))
+    report.findings += [_unreadable("", part) for part in shared]
+    if not shared:
+        report.findings += _registry()
     report.findings += _tokens()
     return report, looked
 
 
 def _look_at_stream(stream: Stream, report: Report) -> Looked | None:
-    log, stream_id = store.log(), stream.stream_id
     report.streams += 1
+    parts = store.log().run(fsck_parts.look(stream.stream_id))
+    if parts:
+        report.findings += [_unreadable(stream.stream_id, part) for part in parts]
+        return None
+    try:
+        return _look_at_readable(stream, report)
+    except Damaged as error:
+        told = f"something of it cannot be read: {error}"
+        report.findings.append(Finding(stream_id=stream.stream_id, what="damaged", sentence=told))
+        return None
+
+
+def _unreadable(stream_id: str, part: Part) -> Finding:
+    lost = "" if part.is_derived else "; it does not follow from anything else"
+    return Finding(
+        stream_id=stream_id,
+        what=part.what,
+        sentence=f"{part.sentence}{lost}",
+        derivable=part.is_derived,
+        part=part,
+    )
+
+
+def _look_at_readable(stream: Stream, report: Report) -> Looked | None:
+    log, stream_id = store.log(), stream.stream_id
     found = log.run(fsck.look(stream_id))
     is_lost = stream.offsets_reserved and log.run(config.lost([stream_id]))
     if found is None or is_lost or log.run(config.stream_settings(stream_id)) != _settings(stream):
@@ -94,6 +130,7 @@ def _look_at_stream(stream: Stream, report: Report) -> Looked | None:
     report.findings += found.findings
     report.findings += log.run(fsck_groups.look(stream_id, last=found.right.counters.last))
     report.findings += _groups(stream)
+    report.findings += position_findings(stream)
     return found
 
 
@@ -171,6 +208,14 @@ def _registry() -> Iterable[Finding]:
         accepts = patterns[stream.workspace_id].get(stream.name, []) == list(stream.keys)
         if in_registry.get(stream.stream_id) != registered(stream) or not (leads and accepts):
             yield _untold(stream)
+    known = {(stream.workspace_id, stream.name) for stream in rows.values()}
+    for workspace_id, led in names.items():
+        for name in sorted(led.keys() | patterns[workspace_id].keys()):
+            if (workspace_id, name) not in known:
+                told = f"the log knows the name {name} in workspace {workspace_id}, and the database has no such stream"
+                yield Finding(
+                    stream_id="", what=f"{NAME_LEFT} {workspace_id} {name}", sentence=told, derivable=True
+                )
     for stream_id in log.run(fsck_groups.strangers()):
         if stream_id not in rows and not keys.in_memory(stream_id):
             yield Finding(
@@ -185,8 +230,13 @@ def _patterns(workspace_id: int) -> dict[str, list[str]]:
 
 
 def _tokens() -> Iterable[Finding]:
+    # The log first: what it has by then was in the database before.
+    held = store.log().run(fsck_groups.token_digests())
+    for digest in sorted(held - set(Token.objects.values_list("digest", flat=True))):
+        told = f"the log lets a token in that the database does not have (digest {digest[:12]}…)"
+        yield Finding(stream_id="", what=f"{TOKEN_LEFT} {digest}", sentence=told, derivable=True)
     for token in Token.objects.select_related("workspace"):
-        if store.log().run(config.token_grant(token.digest)) != grant_of(token):
+        if _grant_held(token) != grant_of(token):
             yield Finding(
                 stream_id="",
                 what=f"{TOKEN_UNTOLD} {token.pk}",
@@ -195,9 +245,43 @@ def _tokens() -> Iterable[Finding]:
             )
 
 
+def _take_away(findings: Sequence[Finding]) -> None:
+    """Take away what cannot be read, and make again at once what a later look would not miss."""
+    log = store.log()
+    for stream_id in sorted({each.stream_id for each in findings}):
+        parts = [each.part for each in findings if each.stream_id == stream_id and each.part]
+        if not stream_id:
+            shared_repair()  # what the database tells is told again in the next round
+        log.run(fsck_parts.take_away(parts))
+        if not stream_id:
+            continue
+        for group in Group.objects.filter(
+            stream__stream_id=stream_id, name__in={part.group for part in parts}
+        ):
+            kinds = {(part.kind, part.name) for part in parts if part.group == group.name}
+            log.run(
+                fsck_groups.made_again(
+                    stream_id, group.name, kinds, settings=groups.published(group.log_settings)[0]
+                )
+            )
+        with suppress(Damaged):  # something else; the next round looks again
+            looked = log.run(fsck.look(stream_id, anew={part.kind for part in parts}))
+            if looked is not None:
+                log.run(fsck.mend(stream_id, looked))
+
+
+def _grant_held(token: Token) -> config.TokenGrant | None:
+    try:
+        return store.log().run(config.token_grant(token.digest))
+    except Damaged:
+        return None  # told as one that the log does not know; it is written anew
+
+
 def _mend(findings: Iterable[Finding], looked: dict[str, Looked]) -> None:
     log = store.log()
-    derivable = [each for each in findings if each.derivable]
+    findings = list(findings)
+    _take_away([each for each in findings if each.part])
+    derivable = [each for each in findings if each.derivable and not each.part]
     untold = {each.stream_id for each in derivable if each.what == STREAM_UNTOLD}
     streams_publish(list(Stream.objects.filter(stream_id__in=untold).select_related("workspace")))
     ids = sorted({each.stream_id for each in derivable if each.stream_id in looked})
@@ -210,6 +294,11 @@ def _mend(findings: Iterable[Finding], looked: dict[str, Looked]) -> None:
     for each in derivable:
         if each.what == "stranger":
             log.run(fsck_groups.strangers_remove(each.stream_id))
+        if each.what.startswith(TOKEN_LEFT):
+            log.run(config.token_remove(each.what.removeprefix(f"{TOKEN_LEFT} ")))
+        if each.what.startswith(NAME_LEFT):
+            workspace_id, name = each.what.removeprefix(f"{NAME_LEFT} ").split(" ", 1)
+            log.run(config.name_remove(int(workspace_id), name))
     for token in Token.objects.select_related("workspace"):
         if f"{TOKEN_UNTOLD} {token.pk}" in {each.what for each in derivable}:
             token_publish(token)

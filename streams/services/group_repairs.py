@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from django.db.models import Q
 
 from streams import store
-from streams.log import standing
+from streams.log import damage, standing
 from streams.log.errors import StreamNotFound
 from streams.models import Group, Stream
 from streams.services.groups import group_publish, group_remove_leftover
@@ -36,7 +36,7 @@ def groups_repair(stream_ids: Sequence[str]) -> list[str]:
     untold = Group.objects.select_related("stream").filter(Q(pk__in=missing) | Q(is_told=False))
     for group in untold:
         if group.stream.stream_id in looked_at:
-            with contextlib.suppress(StreamNotFound):
+            with contextlib.suppress(StreamNotFound), damage.left_to_fsck():
                 group_publish(group)
                 repaired.append(group.name)
     for stream_id, name in sorted(known - rows.keys()):

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from streams import bearer, selectors, store
 from streams.access import SYSTEM
-from streams.log import config, scripts
+from streams.log import config, damage, scripts
 from streams.log.client import Reachable, one
 from streams.log.errors import StoreUnavailable
 from streams.models import (
@@ -27,7 +27,8 @@ from streams.services.events import event_record
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
 from streams.services.offsets_reserved import Archived, memory_reserve
-from streams.services.stream_repairs import leftovers_remove
+from streams.services.shared_repairs import shared_repair
+from streams.services.stream_repairs import is_of_another_database, leftovers_remove
 from streams.services.streams import internal_stream
 from streams.services.streams_told import streams_publish
 from streams.services.tokens import token_create, token_publish
@@ -47,16 +48,15 @@ class Prepared:
 
 
 class AnotherDatabase(Exception):
-    """The database was never prepared, and the log holds so many streams of another one."""
+    """The log holds so many streams, and the database knows none of them."""
 
     def __init__(self, streams: int) -> None:
-        super().__init__(
-            f"The database is new, and the message store holds {streams} stream{'s' * (streams != 1)} of another one"
-        )
+        held = "a stream" if streams == 1 else f"{streams} streams"
+        super().__init__(f"The message store holds {held} of another database than this one")
 
 
 def another_database_refuse() -> None:
-    """Refuse a database that has never been prepared where the log holds streams.
+    """Refuse a database that knows none of the streams that the log holds.
 
     To tell the log of it would take them away: their database's file was lost, or this is not the one that was meant.
 
@@ -64,11 +64,9 @@ def another_database_refuse() -> None:
         AnotherDatabase: so it is.
         StoreUnavailable: the log does not answer.
     """
-    if Workspace.objects.exists():
-        return
-    held = sum(not each.internal for each in store.log().run(config.streams()))
-    if held:
-        raise AnotherDatabase(held)
+    held = store.log().run(config.streams())
+    if is_of_another_database(held):
+        raise AnotherDatabase(len(held))
 
 
 def installation_prepare(*, password: str | None, token: str | None) -> Prepared:
@@ -101,18 +99,21 @@ def configuration_republish(*, archived: Archived = dict) -> tuple[int, int]:
         How many streams and tokens.
 
     Raises:
-        AnotherDatabase: it was never prepared, and the log holds streams; nothing was told.
+        AnotherDatabase: nothing was told.
     """
     another_database_refuse()
+    shared_repair()
     store.log().run(scripts.older_forget())
     streams = list(Stream.objects.select_related("workspace"))
     there = set(store.log().run(one(Reachable([stream.stream_id for stream in streams]))))
     durable = [each for each in streams if each.storage == Storage.DURABLE and each.stream_id in there]
     memory_reserve(streams)
-    streams_publish(durable, archived=archived)
+    with damage.left_to_fsck():
+        streams_publish(durable, archived=archived)
     for group in Group.objects.select_related("stream").filter(stream__storage=Storage.DURABLE):
         if group.stream.stream_id in there:
-            group_publish(group)
+            with damage.left_to_fsck():
+                group_publish(group)
     groups_repair([stream.stream_id for stream in durable])
     if store.has_memory():
         with contextlib.suppress(StoreUnavailable):

@@ -79,7 +79,7 @@ def begin_anew(streams: Iterable[Stream], *, archived: Archived = dict) -> list[
         return []
     ids, own = {each.stream_id for each in lost}, {each.stream_id for each in told if each.internal}
     if any(each.is_whole and each.stream_id not in own for each in lost):
-        store.log().run(lineage.raise_above(_highest_epoch()))
+        store.log().run(lineage.raise_above(highest_epoch()))
     rows = [each for each in told if each.stream_id in ids]
     store.log().run(config.streams_anew(reserved_for(rows, archived=archived())))
     return lost
@@ -133,7 +133,7 @@ def loss_note() -> int:
     return lost
 
 
-def _highest_epoch() -> int:
+def highest_epoch() -> int:
     """The highest that is on record; a store that lost what it held has forgotten it."""
     found = Event.objects.filter(kind__in=WITH_EPOCH).order_by("-id").values_list("after", flat=True)[:100]
     return max((int(after.get("epoch", 0)) for after in found if after), default=0)

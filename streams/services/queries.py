@@ -1,10 +1,15 @@
 """Questions in SQL: put into the queue, taken from it, answered, cancelled, forgotten; and kept under a name."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Func, IntegerField, QuerySet
+from django.db.models.sql.compiler import SQLCompiler
 from django.utils import timezone
 
 from streams.access import Caller
@@ -12,6 +17,7 @@ from streams.errors import Refusal
 from streams.models import UNFINISHED, Query, QueryState, SavedQuery
 from streams.services.events import event_record
 from streams.services.storable import storable
+from streams.services.turns import next_turn
 
 LONGEST_SQL = 20_000
 """Characters of a query."""
@@ -22,11 +28,18 @@ DEFAULT_ROWS = 1_000
 MOST_UNFINISHED = 10
 """Queries of one workspace that wait or run; each may hold a request for as long as it waits."""
 
+MOST_AT_ONCE = 2
+"""Queries of one workspace that run; those of others have their own turn meanwhile."""
+
 KEPT = timedelta(hours=24)
 """How long a query and who asked it are kept."""
 
 ANSWER_KEPT = timedelta(hours=1)
 """How long an answer can be asked for."""
+
+ANSWERS_BYTES_OF_WORKSPACE = 64 * 1024 * 1024
+ANSWERS_BYTES = 256 * 1024 * 1024
+"""So much of answers is kept at once, of one workspace and in all; one answer has at most 16 MiB (``spark.query``)."""
 
 LOST = "The analytics process ended while this ran; run it again."
 LEFT = "The database went away before this was begun; run it again."
@@ -98,12 +111,17 @@ def may_cancel(caller: Caller, query: Query) -> bool:
 
 
 def query_take() -> Query | None:
-    """The oldest query that waits, now starting; None where none does."""
-    queued = Query.objects.filter(state=QueryState.QUEUED)
-    if not queued.exists():  # the look is cheap, the lock is not
+    """The query whose turn it is, now starting; None where there is none."""
+    queued = Query.objects.filter(state=QueryState.QUEUED).order_by("id")
+    waiting = list(queued.values_list("pk", "workspace_id"))
+    under_way = Query.objects.filter(state__in=[QueryState.STARTING, QueryState.RUNNING])
+    if not waiting:
+        return None
+    turn = next_turn(waiting, under_way.values_list("workspace_id", flat=True), most=MOST_AT_ONCE)
+    if turn is None:  # the look is cheap, the lock is not
         return None
     with transaction.atomic():
-        query = queued.select_for_update().select_related("workspace").order_by("id").first()
+        query = queued.select_for_update().select_related("workspace").filter(pk=turn).first()
         if query is not None:
             query.state, query.started_at = QueryState.STARTING, timezone.now()
             query.save(update_fields=["state", "started_at"])
@@ -127,16 +145,18 @@ def query_progress(query: Query, progress: float) -> bool:
 def query_answer(
     query: Query, *, columns: Iterable[tuple[str, str]], rows: Sequence[str], truncated: bool
 ) -> None:
-    """Keep the answer; each row is the JSON text of an array."""
-    _finish(
-        query,
-        QueryState.SUCCEEDED,
-        columns=[[storable(name), storable(kind)] for name, kind in columns],
-        rows=f"[{','.join(rows)}]",
-        row_count=len(rows),
-        truncated=truncated,
-        progress=1.0,
-    )
+    """Keep the answer, and let go of the oldest where there are too many; each row is the JSON text of an array."""
+    with transaction.atomic():
+        _finish(
+            query,
+            QueryState.SUCCEEDED,
+            columns=[[storable(name), storable(kind)] for name, kind in columns],
+            rows=f"[{','.join(rows)}]",
+            row_count=len(rows),
+            truncated=truncated,
+            progress=1.0,
+        )
+        _answers_bound()
 
 
 def query_end(query: Query, state: QueryState, *, error: str = "") -> None:
@@ -164,10 +184,7 @@ def queries_refuse(*, reason: str) -> int:
 def queries_forget() -> None:
     """Let go of answers, and later of queries, that are old."""
     now = timezone.now()
-    old = Query.objects.filter(finished_at__lt=now - ANSWER_KEPT, state=QueryState.SUCCEEDED).exclude(
-        rows="[]"
-    )
-    old.update(rows="[]", columns=[])
+    _answers_let_go(_with_answer().filter(finished_at__lt=now - ANSWER_KEPT))
     Query.objects.filter(created_at__lt=now - KEPT).delete()
 
 
@@ -225,3 +242,39 @@ def _finish(
     """Take a query to an end, once; whether it was this call."""
     held = Query.objects.filter(pk=query.pk, state__in=only)
     return bool(held.update(state=state, finished_at=timezone.now(), **fields))
+
+
+class _Bytes(Func):
+    """How many bytes a text has."""
+
+    function = "OCTET_LENGTH"
+    output_field = IntegerField()
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **extra_context: Any
+    ) -> tuple[str, Any]:
+        """SQLite has that function since 3.43."""
+        template = "LENGTH(CAST(%(expressions)s AS BLOB))"
+        return self.as_sql(compiler, connection, template=template, **extra_context)
+
+
+def _with_answer() -> QuerySet[Query]:
+    return Query.objects.filter(state=QueryState.SUCCEEDED).exclude(rows="[]")
+
+
+def _answers_let_go(queries: QuerySet[Query]) -> None:
+    queries.update(rows="[]", columns=[])
+
+
+def _answers_bound() -> None:
+    """Let go of the answers beyond what may be kept; the newest stays."""
+    newest_first = _with_answer().order_by("-finished_at", "-id")
+    sizes = newest_first.values_list("pk", "workspace_id", _Bytes("rows"))
+    in_all, of, beyond = 0, Counter[int](), list[int]()
+    for n, (pk, workspace_id, size) in enumerate(sizes):
+        of[workspace_id] += size
+        in_all += size if of[workspace_id] <= ANSWERS_BYTES_OF_WORKSPACE else 0
+        if n and (of[workspace_id] > ANSWERS_BYTES_OF_WORKSPACE or in_all > ANSWERS_BYTES):
+            beyond.append(pk)
+    if beyond:
+        _answers_let_go(Query.objects.filter(pk__in=beyond))

@@ -1,12 +1,12 @@
 """Replays: asked for, counted, started, paused, carried on, ended; the analytics process does the work."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from streams.access import Actor, Caller, stream_for
@@ -16,6 +16,7 @@ from streams.services.events import event_record
 from streams.services.storable import storable
 from streams.services.streams import workspace_held
 from streams.services.summaries import went
+from streams.services.turns import next_turn
 
 MOST_UNFINISHED = 10
 """Replays of one workspace that are counted or published at a time."""
@@ -133,10 +134,16 @@ def replay_cancel(replay: Replay, *, actor: Actor) -> None:
             _recorded(replay, "cancelled", actor=actor)
 
 
-def replays_working(*, but: Collection[int] = ()) -> Sequence[Replay]:
-    """The replays that somebody has to work on, the oldest first."""
-    found = Replay.objects.select_related("workspace").filter(state__in=WORKING).exclude(pk__in=but)
-    return list(found.order_by("id"))
+def replay_next(*, under_way: Collection[int]) -> Replay | None:
+    """The replay whose turn it is to be worked on, beside those that are; None where there is none.
+
+    Args:
+        under_way: the ids of those that somebody works on.
+    """
+    waiting = _working().exclude(pk__in=under_way).values_list("pk", "workspace_id")
+    busy = Replay.objects.filter(pk__in=under_way).values_list("workspace_id", flat=True)
+    turn = next_turn(waiting, busy, most=MOST_UNFINISHED)
+    return None if turn is None else _working().select_related("workspace").filter(pk=turn).first()
 
 
 def replay_counted(replay: Replay, *, messages: int, size: int, first: int, last: int) -> None:
@@ -204,7 +211,7 @@ def replay_failed(replay: Replay, *, error: str) -> None:
 
 def replays_refuse(*, reason: str) -> int:
     """End what nothing will work on, with the reason; returns how many. Started again later, they go on."""
-    held = replays_working()
+    held = _working().select_related("workspace")
     for replay in held:
         replay_failed(replay, error=reason)
     return len(held)
@@ -215,6 +222,11 @@ def replays_forget() -> None:
     Replay.objects.filter(
         finished_at__lt=timezone.now() - KEPT, state__in=[*ENDED, ReplayState.FAILED]
     ).delete()
+
+
+def _working() -> QuerySet[Replay]:
+    """What somebody has to work on, the oldest first."""
+    return Replay.objects.filter(state__in=WORKING).order_by("id")
 
 
 def _ended(replay: Replay, state: ReplayState, *, error: str = "") -> None:

@@ -1,12 +1,12 @@
 """Streams of the log put right by the database: what a store that went away, or a process that ended, left untold."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from streams import store
-from streams.log import config, keys
+from streams.log import config, damage, keys
 from streams.log.client import Reachable, one
 from streams.log.config import Registered
-from streams.models import Stream, Workspace
+from streams.models import Stream
 from streams.models.stream import Storage
 from streams.services.streams_told import streams_publish
 
@@ -27,17 +27,31 @@ def streams_repair(*, with_memory: bool) -> list[str]:
     streams = list(untold if with_memory else untold.filter(storage=Storage.DURABLE))
     there = _answering(each.stream_id for each in streams)
     streams = [each for each in streams if each.stream_id in there]
-    streams_publish(streams)
+    with damage.left_to_fsck():
+        streams_publish(streams)
     return [stream.name for stream in streams]
 
 
-def leftovers_remove(held: Iterable[Registered], *, with_memory: bool) -> list[str]:
-    """Take out of the log the streams that the database no longer has.
+def is_of_another_database(held: Collection[Registered]) -> bool:
+    """Whether the log holds streams and this database knows none of them.
 
-    Nothing is taken out beside a database that was never prepared: it knows of no stream because it is another one.
+    Internal ids are random (``streams.log.keys``), and each prepared database has a stream in the log that nobody can
+    delete, the one of its metrics. So two that know no stream in common are not of one installation.
 
     Args:
-        held: what the log's registry lists, maybe a while ago. It is told of a stream after the database has it, so
+        held: all that the log's registry lists.
+    """
+    known = set(Stream.objects.values_list("stream_id", flat=True))
+    return bool(held) and known.isdisjoint(each.stream_id for each in held)
+
+
+def leftovers_remove(held: Collection[Registered], *, with_memory: bool) -> list[str]:
+    """Take out of the log the streams that the database no longer has.
+
+    Nothing is taken out beside a database that is another one.
+
+    Args:
+        held: all that the log's registry lists, maybe a while ago. It is told of a stream after the database has it, so
             what is only there was deleted.
         with_memory: as of ``streams_repair``.
 
@@ -47,9 +61,9 @@ def leftovers_remove(held: Iterable[Registered], *, with_memory: bool) -> list[s
     Raises:
         StoreUnavailable: the next call does what is left.
     """
-    known = set(Stream.objects.values_list("stream_id", flat=True))
-    if not known and not Workspace.objects.exists():
+    if is_of_another_database(held):
         return []
+    known = set(Stream.objects.values_list("stream_id", flat=True))
     left = [each for each in held if each.stream_id not in known]
     if not with_memory:
         left = [each for each in left if not keys.in_memory(each.stream_id)]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from django.db.models import F
@@ -10,7 +9,7 @@ from django.db.models.functions import Greatest
 
 from streams import store
 from streams.log import config, stats, trim
-from streams.log.errors import StreamNotFound
+from streams.log.errors import Damaged, StreamNotFound
 from streams.models import Stream
 from streams.models.stream import Retention, Storage
 from streams.services import offsets_reserved
@@ -39,20 +38,38 @@ def streams_publish(streams: Sequence[Stream], *, archived: offsets_reserved.Arc
 
     Args:
         archived: as of ``offsets_reserved``.
+
+    Raises:
+        Damaged: what the log holds of one of them; it was told of all others.
     """
-    lost = offsets_reserved.begin_anew(streams, archived=archived)
+    lost, damaged = offsets_reserved.begin_anew(streams, archived=archived), dict[str, Damaged]()
     until_s = time.monotonic() + trim.AT_ONCE_S
     for first in range(0, len(streams), TOLD_AT_ONCE):
         told = list(streams[first : first + TOLD_AT_ONCE])
         while told:
-            store.log().run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
-            for each in told:
-                with suppress(StreamNotFound):  # deleted meanwhile
-                    _settle(each, until_s=until_s)
-            store.log().run(stats.touch([each.stream_id for each in told]))
-            told = _changed_meanwhile(told)
+            damaged |= _tell(told, until_s=until_s)
+            told = _changed_meanwhile([each for each in told if each.stream_id not in damaged])
     if lost:
         offsets_reserved.tell_of(lost, streams)
+    for error in damaged.values():
+        raise error
+
+
+def _tell(told: Sequence[Stream], *, until_s: float) -> dict[str, Damaged]:
+    """Tell the log of streams once; internal id → why, of those of which it could not be told."""
+    log = store.log()
+    damaged = log.run(config.streams_publish([(registered(each), settings_of(each)) for each in told]))
+    for each in told:
+        if each.stream_id in damaged:
+            continue
+        try:
+            _settle(each, until_s=until_s)
+        except StreamNotFound:
+            continue  # deleted meanwhile
+        except Damaged as error:
+            damaged[each.stream_id] = error
+    log.run(stats.touch([each.stream_id for each in told]))
+    return damaged
 
 
 def _settle(stream: Stream, *, until_s: float) -> None:
@@ -70,6 +87,8 @@ def _changed_meanwhile(told: Sequence[Stream]) -> list[Stream]:
 
     It is noted of those that nobody changed since that the log knows them as they are.
     """
+    if not told:
+        return []
     ids, as_of = [each.stream_id for each in told], max(each.updated_at for each in told)
     Stream.objects.filter(stream_id__in=ids, updated_at__lte=as_of, is_told=False).update(
         is_told=True, offsets_reserved=Greatest(F("offsets_reserved"), offsets_reserved.BLOCK)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from streams.log import keys, stats, trim, undo
 from streams.log.client import AsyncLog
-from streams.log.errors import StoreFull, StoreUnavailable, StreamLost, StreamNotFound
+from streams.log.errors import Damaged, StoreFull, StoreUnavailable, StreamLost, StreamNotFound
 
 SWEEP_EVERY_S = 20
 """Every stream is looked after at least this often: what expires is physically gone within 60 s."""
@@ -40,10 +40,12 @@ class Tended:
     Attributes:
         unfinished: streams that have to be tended in the next second, too.
         is_one_lost: whether there was a stream in memory that its server does not hold.
+        damaged: what could not be read of streams that were passed over.
     """
 
     unfinished: set[str] = field(default_factory=set)
     is_one_lost: bool = False
+    damaged: list[Damaged] = field(default_factory=list)
 
 
 class Paces:
@@ -103,6 +105,9 @@ async def tend(
             continue
         except StreamLost:
             tended.is_one_lost = True
+            continue
+        except Damaged as error:
+            tended.damaged.append(error)
             continue
         except StoreUnavailable:
             if not keys.in_memory(stream_id):

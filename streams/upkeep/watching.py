@@ -16,7 +16,7 @@ from streams.log import healths, latency, open_polls, pending, spent, standing, 
 from streams.log.append import append
 from streams.log.client import AsyncLog
 from streams.log.entries import NewMessage
-from streams.log.errors import GroupNotFound, StoreFull, StoreUnavailable, StreamNotFound
+from streams.log.errors import Damaged, GroupNotFound, StoreFull, StoreUnavailable, StreamNotFound
 from streams.log.group_meta import Counters
 from streams.log.keys import GroupName
 from streams.log.standing import GroupState
@@ -63,6 +63,7 @@ class Watch:
         self._fresh: set[str] = set()
         self._named: dict[str, list[str]] = {}
         self._awake: set[tuple[str, str]] = set()
+        self._damaged: dict[GroupName, Damaged] = {}
         self._looked = self._looked_at_all = float("-inf")
 
     def changed(self, stream_ids: Iterable[str]) -> None:
@@ -108,6 +109,7 @@ class Watch:
         )
         polls = await self._log.run(open_polls.counted())
         watched: list[Watched] = []
+        self._damaged = {}
         for first in range(0, len(wanted), AT_ONCE):
             part = wanted[first : first + AT_ONCE]
             looks = (self._one(*each, polls=polls.get(each, 0)) for each in part)
@@ -115,10 +117,16 @@ class Watch:
         if changed := [each.state.steady_ms for each in watched if each.is_changed]:
             await self._log.run(healths.change(at_ms=max(changed)))
         self._awake = left | {(each.stream_id, each.name) for each in watched if not each.health.is_settled}
+        self._awake |= self._damaged.keys()
         self._changed, self._named = self._changed & set(away), {}
         if is_for_all:
             self._looked_at_all = self._looked
         return watched
+
+    @property
+    def damaged(self) -> Collection[Damaged]:
+        """What could not be read of groups in the last look; they are looked at again each time."""
+        return self._damaged.values()
 
     @property
     def with_groups(self) -> set[str]:
@@ -140,11 +148,14 @@ class Watch:
             await self._log.run(pending.members(stream_id, name))  # who is gone is forgotten
             held = await self._log.run(pending.held(stream_id, name, after_ms=state.steady_ms))
             ack_ms = await self._log.run(latency.acknowledged(stream_id, name))
+            before = health.read(await self._log.run(healths.one(stream_id, name)))
+            fresh = health.looked(before, sample_of(state, held=held, polls=polls, is_overdue=is_overdue))
+            await self._log.run(healths.put(stream_id, name, health.written(fresh)))
         except (GroupNotFound, StreamNotFound):
             return None
-        before = health.read(await self._log.run(healths.one(stream_id, name)))
-        fresh = health.looked(before, sample_of(state, held=held, polls=polls, is_overdue=is_overdue))
-        await self._log.run(healths.put(stream_id, name, health.written(fresh)))
+        except Damaged as error:
+            self._damaged[stream_id, name] = error
+            return None
         is_changed = before is None or before.verdict.status != fresh.verdict.status
         return Watched(stream_id, name, state, fresh, ack_ms, is_changed)
 

@@ -5,16 +5,17 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from asgiref.sync import sync_to_async
 from django.db import connections
 
 from streams import selectors
-from streams.log import config, keys, lease, lineage, memory, notes, standing, stats
+from streams.log import config, damages, keys, lease, lineage, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Op, Reachable, Steady, one
-from streams.log.errors import LogError, StoreUnavailable
+from streams.log.config import Registered
+from streams.log.errors import Damaged, LogError, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
     chain_checks,
@@ -22,8 +23,10 @@ from streams.services import (
     erasures,
     group_repairs,
     history,
+    installation,
     queries,
     replays,
+    shared_repairs,
     stream_repairs,
 )
 from streams.services import group_losses as losses_recorded
@@ -31,6 +34,7 @@ from streams.services import offsets_reserved as reserved
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
 from streams.upkeep import acks, alerting, losses, processes, removals, retention, sampling, watching
+from streams.upkeep.damages import Damages
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
 from streams.upkeep.watching import Watched
@@ -94,6 +98,7 @@ class Worker:
         self._watch = watching.Watch(self._log)
         self._losses, self._suspects = losses.Losses(), losses.Suspects()
         self._acks, self._alerting = acks.Acks(), alerting.Alerting()
+        self._damages = Damages()
         self._dispatcher = dispatch.Dispatcher()
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
@@ -116,6 +121,9 @@ class Worker:
                     else:
                         self._on_other()
                     self._complained = False
+                except Damaged as error:
+                    self._damages.meet([error])
+                    await self._mend_shared()
                 except LogError as error:
                     if not self._complained:
                         log.warning("The store does not answer: %s", error)
@@ -141,11 +149,55 @@ class Worker:
         self._stopped.set()
 
     async def _tick(self) -> None:
-        await self._log.run(one(Steady()))  # notes a jump of the server's clock within a second
-        await self._note_promotion()
+        passed_over = self._damages.passed_over
+        with passed_over():
+            await self._log.run(one(Steady()))  # notes a jump of the server's clock within a second
+        with passed_over():
+            await self._note_promotion()
         at_ms = int(time.time() * 1000)
         answers = self._has_memory and await self._fill_memory()
-        samples = await self._sampler.sample(at_ms=at_ms, with_memory=answers)
+        samples: list[Sample] = []
+        with passed_over():
+            samples = await self._sample(at_ms=at_ms, with_memory=answers)
+        self._sampled_ms = at_ms
+        await self._watch_processes()
+        registered = await self._sampler.registered()
+        there = set(await self._log.run(one(Reachable(list(registered)))))
+        reachable = [each for each in registered if each in there and (answers or not keys.in_memory(each))]
+        with passed_over():
+            await self._tend(samples, registered, reachable)
+        if any(not each.stream_id for each in self._damages.lately()):
+            await self._mend_shared()
+        with passed_over():
+            await self._record_removals(samples, with_memory=answers)
+        self._watch.changed(sample.stream_id for sample in samples)
+        with passed_over():
+            await self._watch_groups(samples, registered, reachable, at_ms=at_ms)
+        if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
+            self._groups_at = time.monotonic()
+            with passed_over():
+                await sync_to_async(records.groups_remove_inactive)(with_memory=answers)
+            await self._refuse_runs()
+        if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
+            self._repaired_at = time.monotonic()
+            await self._repair(registered, reachable, with_memory=answers)
+        if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
+            self._chain_at = time.monotonic()
+            with passed_over():
+                await sync_to_async(chain_checks.chain_check_step)()
+        with passed_over():
+            await sync_to_async(self._alerting.look)(with_memory=answers)
+        if self._told_at < time.monotonic() - ALERTS_EVERY_S:
+            self._told_at = time.monotonic()
+            self._tell_alerts()
+        if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
+            self._tokens_at = time.monotonic()
+            with passed_over():
+                await self._note_tokens()
+
+    async def _sample(self, *, at_ms: int, with_memory: bool) -> list[Sample]:
+        """How the streams that changed stand; told to the pages and written down."""
+        samples = await self._sampler.sample(at_ms=at_ms, with_memory=with_memory)
         shown = [sample for sample in samples if sample.stream_id != self._metrics_stream_id]
         await self._on_samples(shown)
         if samples:
@@ -153,57 +205,78 @@ class Worker:
                 {each.stream_id: each.offset for each in samples}
             )
         if shown:
-            await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
+            with self._damages.passed_over():
+                await sampling.record(self._log, self._metrics_stream_id, shown, at_ms=at_ms)
             held = {
                 each.stream_id: memory.Held(each.messages, each.unarchived)
                 for each in shown
                 if keys.in_memory(each.stream_id)
             }
-            await self._log.run(memory.held_set(held))
-        self._sampled_ms = at_ms
-        await self._watch_processes()
-        registered = await self._sampler.registered()
-        there = set(await self._log.run(one(Reachable(list(registered)))))
-        turn = set(self._round.next(list(registered)))
-        turn |= {sample.stream_id for sample in samples if sample.is_to_tend} | self._unfinished
-        tended = sorted(each for each in turn & there if answers or not keys.in_memory(each))
+            with self._damages.passed_over():
+                await self._log.run(memory.held_set(held))
+        return samples
+
+    async def _tend(
+        self, samples: Sequence[Sample], registered: Mapping[str, Registered], reachable: Sequence[str]
+    ) -> None:
+        """Apply the limits of the streams whose turn it is, and look whether what is held of them can be read."""
+        share = self._round.next(list(registered))
+        turn = {*share, *(sample.stream_id for sample in samples if sample.is_to_tend), *self._unfinished}
+        tended = sorted(turn & set(reachable))
         done = await retention.tend(self._log, tended, hold_ms=self._hold_ms, paces=self._paces)
         self._unfinished = done.unfinished
+        self._damages.meet(done.damaged)
+        self._damages.meet(await self._log.run(damages.look(sorted(set(share) & set(reachable)))))
+        await self._log.run(damages.note(self._damages.lately()))
         if done.is_one_lost:
             # One was made while its server did not answer: the next tick begins it.
             await self._log.run(memory.filled_set(""))
-        await self._record_removals(samples, with_memory=answers)
-        self._watch.changed(sample.stream_id for sample in samples)
-        reachable = [each for each in registered if each in there and (answers or not keys.in_memory(each))]
+
+    async def _watch_groups(
+        self,
+        samples: Sequence[Sample],
+        registered: Mapping[str, Registered],
+        reachable: Sequence[str],
+        *,
+        at_ms: int,
+    ) -> None:
+        """How the groups stand whose turn it is, and what they lost."""
         counters = await self._watch.retire(reachable)
         self._sampler.acked = self._acks.look(counters, at_s=time.monotonic())
-        moved = {sample.stream_id for sample in shown} & self._watch.with_groups
+        shown = {each.stream_id for each in samples if each.stream_id != self._metrics_stream_id}
+        moved = shown & self._watch.with_groups
         watched = await self._watch.look(reachable, away=registered.keys() - set(reachable))
-        await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
+        self._damages.meet(self._watch.damaged)
+        with self._damages.passed_over():
+            await watching.record(self._log, self._metrics_stream_id, watched, at_ms=at_ms)
         await self._on_groups(sorted(moved | {each.stream_id for each in watched}))
         await self._record_losses(watched, self._suspects.next(counters, samples))
-        if self._groups_at < time.monotonic() - GROUPS_EVERY_S:
-            self._groups_at = time.monotonic()
-            await sync_to_async(records.groups_remove_inactive)(with_memory=answers)
-            await self._refuse_runs()
-        if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
-            self._repaired_at = time.monotonic()
+
+    async def _repair(
+        self, registered: Mapping[str, Registered], reachable: Sequence[str], *, with_memory: bool
+    ) -> None:
+        """Have the log hold what the database does."""
+        with self._damages.passed_over():
             await sync_to_async(self._note_loss)()
-            await sync_to_async(stream_repairs.streams_repair)(with_memory=answers)
-            await sync_to_async(stream_repairs.leftovers_remove)(registered.values(), with_memory=answers)
+        with self._damages.passed_over():
+            await sync_to_async(stream_repairs.streams_repair)(with_memory=with_memory)
+        with self._damages.passed_over():
+            await sync_to_async(stream_repairs.leftovers_remove)(registered.values(), with_memory=with_memory)
+        with self._damages.passed_over():
             await sync_to_async(group_repairs.groups_repair)(reachable)
-        if self._chain_at < time.monotonic() - CHAIN_EVERY_S:
-            self._chain_at = time.monotonic()
-            await sync_to_async(chain_checks.chain_check_step)()
-        await sync_to_async(self._alerting.look)(with_memory=answers)
-        if self._told_at < time.monotonic() - ALERTS_EVERY_S:
-            self._told_at = time.monotonic()
-            self._tell_alerts()
-        if self._tokens_at < time.monotonic() - TOKENS_EVERY_S:
-            self._tokens_at = time.monotonic()
-            used = await self._log.run(config.take_tokens_used())
-            if used:
-                await sync_to_async(records.tokens_note_used)(used)
+
+    async def _mend_shared(self) -> None:
+        """Something that all streams go by could not be read: it is taken away, and told again where it was told."""
+        try:
+            if await sync_to_async(shared_repairs.shared_repair)():
+                await sync_to_async(installation.configuration_republish)()
+        except LogError as error:
+            log.warning("What all streams go by cannot be put right: %s", error)
+
+    async def _note_tokens(self) -> None:
+        used = await self._log.run(config.take_tokens_used())
+        if used:
+            await sync_to_async(records.tokens_note_used)(used)
 
     def _tell_alerts(self) -> None:
         """Let what is due be told beside the ticks: a receiver that is slow holds nothing up."""
@@ -257,7 +330,8 @@ class Worker:
         due = [each for each in self._removals.due(samples) if with_memory or not keys.in_memory(each)]
         states = await self._log.run(stats.inspect_many(due))
         self._removals.forget(set(due) - states.keys())
-        await self._log.run(notes.give_up())
+        with self._damages.passed_over():
+            await self._log.run(notes.give_up())
         left = await self._log.run(notes.take())
         if left:
             await sync_to_async(removals_recorded.notes_record)(left)

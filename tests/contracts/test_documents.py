@@ -24,9 +24,9 @@ def read_by_the_product() -> set[str]:
 
 
 @pytest.mark.running
-def test_the_calls_of_the_readme_do_what_it_says(running: Product) -> None:
+def test_the_calls_of_the_readme_do_what_it_says(shared: Product) -> None:
     (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    script = block.replace("http://127.0.0.1:8000", running.url).replace("TOKEN=…", f"TOKEN={running.token}")
+    script = block.replace("http://127.0.0.1:8000", shared.url).replace("TOKEN=…", f"TOKEN={shared.token}")
     done = subprocess.run(
         ["bash", "-euc", script.replace("curl -s", "curl -sS --fail-with-body -w '\\n'")],
         capture_output=True,

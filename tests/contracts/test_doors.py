@@ -102,19 +102,9 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """One without Spark: nothing that is asked here needs an answer of it."""
-    product = Product(data_dir=tmp_path_factory.mktemp("doors") / "data", more={"OKMQ_HISTORY": "off"})
-    try:
-        yield product.start()
-    finally:
-        product.end_all()
-
-
-@pytest.fixture(scope="module")
-def house(product: Product) -> Iterator[House]:
+def house(shared: Product) -> Iterator[House]:
     workspace, other = "door-house", "door-elsewhere"
-    with product.client() as ruler:
+    with shared.client() as ruler:
         for name in (workspace, other):
             ruler.post("/workspaces/", json={"name": name}).raise_for_status()
 
@@ -146,11 +136,11 @@ def house(product: Product) -> Iterator[House]:
         **dict.fromkeys(("run_id", "replay_id", "erasure_id", "query_id", "filter_id"), 1),
     }
     browser = httpx.Client(timeout=30, verify=False)
-    house = House(product, workspace, keys, names, browser)
+    house = House(shared, workspace, keys, names, browser)
     _furnish(house)
     for name in ("expired", "revoked"):
         for path in ("/account", f"/streams/{STREAM}/messages?wait=0"):
-            with product.client(token=keys[name]) as late:
+            with shared.client(token=keys[name]) as late:
                 until(partial(_is_out, late, path), what=f"{name} is out")
     # What the data plane did becomes an event a moment later.
     until(lambda: "message.deleted" in str(house.stands()[3]), what="everything is on record")

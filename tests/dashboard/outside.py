@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from streams import store
 from streams.access import Actor, Caller
-from streams.log import flow, stats
+from streams.log import damages, flow, stats
 from streams.log.append import append
+from streams.log.damages import Noted
 from streams.log.entries import NewMessage
 from streams.log.flow import Flow
 from streams.models import (
@@ -172,3 +173,5 @@ def _moving(inside: Stream, outside: Stream) -> None:
         sampled(metrics, at_s=now - ago, moved={inside: 3, outside: MANY})
         total = Flow((now - ago) * 1000, float(ALL), float(2 * ALL), 2.0)
         store.log().run(flow.note({inside.workspace_id: total}))
+    met = [(outside.stream_id, ""), (outside.stream_id, f"{WORD}-group"), ("", "")]
+    store.log().run(damages.note([Noted(*each, f"{WORD} cannot be read") for each in met]))

@@ -33,7 +33,12 @@ from streams import addresses
         ("OKMQ_SPARK_MEMORY", "much"),
         ("OKMQ_SPARK_MEMORY", "100m"),
         ("OKMQ_SPARK_CORES", "0"),
+        ("OKMQ_SQL_DISK", "10"),
+        ("OKMQ_SQL_DISK", "0g"),
         ("OKMQ_FORWARDED_ALLOW_IPS", "zzz"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "*"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "10.0.0.1, 0.0.0.0/0"),
+        ("OKMQ_FORWARDED_ALLOW_IPS", "::/0"),
         ("OKMQ_ALLOWED_HOSTS", ","),
     ],
 )
@@ -80,6 +85,13 @@ def test_a_secret_that_cannot_be_used_is_not_shown(name: str, value: str) -> Non
 )
 def test_the_forms_of_a_spark_master_are_taken(master: str) -> None:
     assert env.load({"OKMQ_SPARK_MASTER": master}, dotenv=None).spark_master == master
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("512m", 512 * 2**20), ("10g", 10 * 2**30), ("1t", 2**40), ("", 10 * 2**30)]
+)
+def test_a_size_is_told_in_bytes(text: str, size: int) -> None:
+    assert env.load({"OKMQ_SQL_DISK": text}, dotenv=None).sql_disk == size
 
 
 @pytest.mark.parametrize("content", [b"OKMQ_HOST=\xff\n", b"OKMQ_HOST\n", b"=x\n", b"OKMQ_PROT=8000\n"])

@@ -1,5 +1,6 @@
-"""A database that went away must not take the messages along."""
+"""A database that went away, or another one, must not take the messages along."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,28 +12,45 @@ from tests.product import Product
 
 pytestmark = pytest.mark.running
 
+REFUSED = "The message store holds 2 streams of another database than this one"
+"""One that was made, and the one of the metrics."""
 
-def test_a_new_database_beside_old_messages_is_refused_and_nothing_is_lost(product: Product) -> None:
+
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["new", "of another installation"])
+def test_another_database_beside_old_messages_is_refused_and_nothing_is_lost(
+    product: Product, tmp_path: Path, is_prepared: bool
+) -> None:
     product.more = {"OKMQ_HISTORY": "off"}
     product.start()
     with product.client() as client:
         client.post("/streams/", json={"name": "kept"}).raise_for_status()
         client.post("/streams/kept/messages", json={"id": "1", "body": 1}).raise_for_status()
     product.stop()
-    for file in product.data_dir.glob("okmq.sqlite3*"):
-        file.rename(file.with_name(file.name.replace("okmq.sqlite3", "away")))
+    away = tmp_path / "away"
+    away.mkdir()
+    _move_database(product.data_dir, away)
+    if is_prepared:
+        held = (product.data_dir / "valkey").rename(away / "valkey")
+        product.start()
+        product.stop()
+        shutil.rmtree(product.data_dir / "valkey")
+        held.rename(product.data_dir / "valkey")
     product.start(wait=False)
     assert product.ended() == 1
     sentence = product.output.strip().splitlines()[-1]
-    assert sentence.startswith("The database is new, and the message store holds 1 stream of another one")
+    assert sentence.startswith(f"{REFUSED}: bring that database back")
     # With what the database has not yet taken over from its journal.
     for file in product.data_dir.glob("okmq.sqlite3*"):
         file.unlink()
-    for file in product.data_dir.glob("away*"):
-        file.rename(file.with_name(file.name.replace("away", "okmq.sqlite3")))
+    _move_database(away, product.data_dir)
     product.start()
     with product.client() as client:
         assert client.get("/streams/kept").json()["messages"] == 1
+
+
+def _move_database(come_from: Path, to: Path) -> None:
+    for file in come_from.glob("okmq.sqlite3*"):
+        file.rename(to / file.name)
 
 
 def test_the_log_is_told_again_by_a_command(product: Product) -> None:
@@ -71,7 +89,7 @@ def test_nothing_takes_messages_out_beside_a_database_that_was_never_prepared(
     )
     assert migrated.returncode == 0
     assert (told.returncode, told.stdout) == (1, "")
-    assert "The database is new, and the message store holds 1 stream of another one" in told.stderr
+    assert REFUSED in told.stderr
     with product.client() as client:
         assert client.get("/streams/kept").json()["messages"] == 1
         assert len(client.get("/streams/kept/messages?offset=1").json()) == 1

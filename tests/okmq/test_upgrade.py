@@ -2,10 +2,13 @@
 
 import asyncio
 import io
+import re
 import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from okmq import env
 from okmq.prove.checking import check
 from okmq.prove.history import Publish
 from okmq.prove.load import Load
+from tests.contracts.test_doors import SHUT
 from tests.guide import guided
 from tests.okmq.operation.test_backup import manage
 from tests.postgres import postgres_folder
@@ -31,6 +35,9 @@ CLOCKS_APART_S = 0.05
 removed with the version that has it."""
 
 NO_HISTORY = {"OKMQ_HISTORY": "off"}
+OF_ONE_HOST = "tests/contracts/test_doors.py::test_what_is_stored_of_a_token_opens_nothing"
+"""It opens the file of a database, and hosts of a pair share a server of one."""
+
 ENOUGH = 150
 """So many publishes are stored between two steps of an upgrade."""
 
@@ -74,6 +81,21 @@ def nothing_was_lost(load: Load) -> None:
     assert load.scene.surprises == {}
 
 
+def contracts_hold(product: Product) -> None:
+    """Ask the contract tests of one that runs, all but the one that looks into the database of a single host."""
+    command = ["pytest", "tests/contracts", "-q", "--asked", f"{product.port}", "-p", "no:cacheprovider"]
+    asked = subprocess.run(
+        [sys.executable, "-m", *command, "--deselect", OF_ONE_HOST],
+        cwd=env.PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert asked.returncode == 0, asked.stdout
+    (passed,) = re.findall(r"(\d+) passed", asked.stdout)
+    assert int(passed) > 5 * len(SHUT), asked.stdout
+
+
 def test_what_the_version_before_held_is_there_and_goes_on(before: Path, tmp_path: Path) -> None:
     old = Product(data_dir=tmp_path / "data", more=NO_HISTORY, project=before, bare=True)
     new = Product(data_dir=old.data_dir, more=NO_HISTORY, port=old.port, bare=True)
@@ -106,12 +128,19 @@ def test_what_the_version_before_held_is_there_and_goes_on(before: Path, tmp_pat
         assert code == 0, said
 
 
-def test_hosts_are_upgraded_one_after_the_other_while_the_others_go_on(before: Path, tmp_path: Path) -> None:
-    with (
-        store(tmp_path / "store") as valkey,
-        postgres_folder() as postgres,
-        postgres.running(),
-    ):
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two hosts of the version before on one store and one database, and the same two of this one, in their places."""
+
+    first: Product
+    second: Product
+    first_new: Product
+    second_new: Product
+
+
+@contextmanager
+def pair(before: Path, folder: Path) -> Iterator[Pair]:
+    with store(folder / "store") as valkey, postgres_folder() as postgres, postgres.running():
         shared = {
             **NO_HISTORY,
             "OKMQ_REDIS_URL": valkey.url,
@@ -119,30 +148,45 @@ def test_hosts_are_upgraded_one_after_the_other_while_the_others_go_on(before: P
             "OKMQ_SECRET_KEY": "one-for-all-hosts-and-long-enough-for-it",
         }
         first, second = (
-            Product(data_dir=tmp_path / name, more=shared, project=before, bare=True) for name in ("a", "b")
+            Product(data_dir=folder / name, more=shared, project=before, bare=True) for name in ("a", "b")
         )
         first_new, second_new = (
             Product(data_dir=old.data_dir, more=shared, port=old.port, bare=True) for old in (first, second)
         )
-
-        async def upgraded(load: Load) -> None:
-            async with load.running():
-                await goes_on(load)
-                await asyncio.to_thread(first.stop)
-                await asyncio.to_thread(first_new.start)
-                await goes_on(load)
-                for product in (first_new, second):
-                    await asyncio.to_thread(guided, product, f"guided-by-{product.port}")
-                await asyncio.to_thread(second.stop)
-                await asyncio.to_thread(second_new.start)
-                await goes_on(load)
-
         with ended(first, second, first_new, second_new):
             first.start()
             second.start()
-            load = Load(first.port, second.port, token=TOKEN)
-            load.scene.history.ack_wait_s -= CLOCKS_APART_S
-            asyncio.run(upgraded(load))
-            nothing_was_lost(load)
-            code, said, _ = manage(first_new, "okmq_fsck")
-            assert code == 0, said
+            yield Pair(first=first, second=second, first_new=first_new, second_new=second_new)
+
+
+def test_hosts_are_upgraded_one_after_the_other_while_the_others_go_on(before: Path, tmp_path: Path) -> None:
+    async def upgraded(load: Load, hosts: Pair) -> None:
+        async with load.running():
+            await goes_on(load)
+            await asyncio.to_thread(hosts.first.stop)
+            await asyncio.to_thread(hosts.first_new.start)
+            await goes_on(load)
+            for product in (hosts.first_new, hosts.second):
+                await asyncio.to_thread(guided, product, f"guided-by-{product.port}")
+            await asyncio.to_thread(hosts.second.stop)
+            await asyncio.to_thread(hosts.second_new.start)
+            await goes_on(load)
+
+    with pair(before, tmp_path) as hosts:
+        load = Load(hosts.first.port, hosts.second.port, token=TOKEN)
+        load.scene.history.ack_wait_s -= CLOCKS_APART_S
+        asyncio.run(upgraded(load, hosts))
+        nothing_was_lost(load)
+        code, said, _ = manage(hosts.first_new, "okmq_fsck")
+        assert code == 0, said
+
+
+@pytest.mark.timeout(1800)
+def test_the_contract_tests_pass_on_a_host_beside_one_of_the_version_before(
+    before: Path, tmp_path: Path
+) -> None:
+    """The worker of the version before was first: it makes the events of what both hosts do."""
+    with pair(before, tmp_path) as hosts:
+        hosts.first.stop()
+        hosts.first_new.start()
+        contracts_hold(hosts.first_new)

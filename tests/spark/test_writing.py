@@ -1,6 +1,7 @@
 """Rows become messages, each once: without a session where a row is looked at, with one where Spark repeats."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from spark import schemas
 from spark.options import OptionError
 from spark.writing import OkmqWriter, RowError
 from spark.writing import Published as Done
-from streams.log import keys
+from streams.log import keys, stats
 from streams.log.client import one
 from streams.log.entries import parse
 from tests.spark.published import Published
@@ -187,6 +188,23 @@ def _forget_the_end(checkpoint: Path) -> None:
 
 def _forget_everything(checkpoint: Path) -> None:
     shutil.rmtree(checkpoint)
+
+
+def test_the_worker_is_told_that_the_stream_has_changed(published: Published) -> None:
+    stream = published.stream("s")
+    published.log.client.delete(keys.TOUCHED)
+    writer(published).write(iter([batch({"id": "a", "body": "1"})]))
+    assert published.log.run(stats.take_touched(10)) == [stream]
+
+
+def test_each_task_asks_which_keys_the_stream_takes_now(published: Published) -> None:
+    published.stream("s", keys=["eu.*"])
+    begun = writer(published)
+    assert begun.write(iter([batch({"id": "a", "body": "1", "key": "eu.1"})])).stored == 1
+    published.stream("s", keys=["us.*"])
+    assert begun.write(iter([batch({"id": "b", "body": "1", "key": "us.1"})])).stored == 1
+    with pytest.raises(RowError, match=re.escape("the stream accepts us.*, not 'eu.2'")):
+        begun.write(iter([batch({"id": "c", "body": "1", "key": "eu.2"})]))
 
 
 @pytest.mark.spark

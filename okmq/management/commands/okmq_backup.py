@@ -1,5 +1,6 @@
 """``manage.py okmq_backup FOLDER``: copy a running OKMQ."""
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from django.db import DatabaseError
 from okmq.operation.backup import BackupError, backup
 from streams import selectors
 from streams.log.errors import LogError
+
+INTERRUPTED = 130
 
 
 class Command(BaseCommand):
@@ -29,6 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         folder: Path = options["folder"].absolute()
         history = bool(options["history"])
         try:
@@ -37,6 +41,11 @@ class Command(BaseCommand):
             contents = backup(settings.ENV, folder, runs=runs)
         except BackupError as error:
             raise CommandError(str(error)) from None
+        except KeyboardInterrupt:
+            raise CommandError(
+                f"Interrupted: there is no backup in {folder}, and nothing of it is left.",
+                returncode=INTERRUPTED,
+            ) from None
         except LogError as error:
             raise CommandError(f"The message store does not answer: {error}") from None
         except DatabaseError as error:

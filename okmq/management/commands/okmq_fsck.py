@@ -39,8 +39,6 @@ class Command(BaseCommand):
             raise CommandError(f"The message store does not answer: {error}", returncode=UNKNOWN) from None
         except DatabaseError as error:
             raise CommandError(f"The database cannot be used: {error}", returncode=UNKNOWN) from None
-        except (OSError, ValueError) as error:
-            raise CommandError(f"The history's log cannot be read: {error}", returncode=UNKNOWN) from None
         names = dict(Stream.objects.values_list("stream_id", "name"))
         for each in report.mended:
             self.stdout.write(f"put right: {_told(each, names)}")
@@ -71,7 +69,11 @@ def _history_check(*, repair: bool) -> Report:
 
 
 def _history_look() -> tuple[list[Finding], Mapping[str, int]]:
-    seen = kept_history(settings.ENV)
+    try:
+        seen = kept_history(settings.ENV)
+    except (OSError, ValueError) as error:
+        told = f"the history's log cannot be read: {error}"
+        return [Finding(stream_id="", what="history: log", sentence=told)], {}
     if seen.ends is None:
         return [], {}
     return [*seen.findings, *history_findings(seen.ends)], seen.ends

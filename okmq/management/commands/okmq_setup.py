@@ -22,6 +22,7 @@ from streams.services.installation import (
     configuration_republish,
     installation_prepare,
 )
+from streams.services.shared_repairs import shared_repair
 
 
 class Command(BaseCommand):
@@ -40,6 +41,7 @@ class Command(BaseCommand):
             _database_begin()
             call_command("migrate", interactive=False, verbosity=0)
             another_database_refuse()
+            shared_repair()
             prepared = installation_prepare(password=env.admin_password, token=env.admin_token)
             configuration_republish(archived=partial(archived_offsets, settings.ENV))
         except AnotherDatabase as error:

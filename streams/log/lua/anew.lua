@@ -6,11 +6,12 @@
 -- KEYS[5] went
 -- ARGV[1] reserved: up to this offset some may have been given to messages that are not there any more
 -- ARGV[2] widest: bytes that hardly a message of it is larger than, if any is there
+-- ARGV[3] steady: ms of the steady clock
 -- returns: 1 when they were begun, 0 when they were there
 -- flags: allow-oom
 -- include: state, gone, floor
 local log, meta, gone, hidden, went = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local reserved, widest = tonumber(ARGV[1]), tonumber(ARGV[2])
+local reserved, widest, steady = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 
 if redis.call('HEXISTS', meta, 'counters') == 1 then return 0 end
 local now = server_ms()
@@ -18,7 +19,7 @@ local state = {last = reserved, last_ms = 0, last_id = '', cum = 0, messages = 0
   floor_cum = 0, committed = reserved, archived = reserved, purged = 0, held_since = 0, duplicates = 0, widest = 0,
   ids_now = 0, ids_since = now, ceiling = 0, hidden = 0, indexed = 0, indexed_for = 0, removals = 0, passed = 0, turn = 0,
   kept = 0, crowded = 0, ids_widened = now, ids_before = 1, returns = 0, keyed = 1, owed = 0, by_hand = 0, by_hand_bytes = 0,
-  loose = -1, keys_from = 0, missed = 0}
+  loose = -1, keys_from = 0, missed = 0, ids_ahead = now - steady}
 local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
 local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
 -- What a log gave last it knows itself, also where that has gone since. An access list of before does not let it say so.

@@ -15,7 +15,8 @@
 -- ARGV[3] expect_last: offset or empty
 -- ARGV[4] expect_id: id or empty
 -- ARGV[5] expect_keys: JSON [[key, offset], ...] or empty
--- ARGV[6...] values: of each message, a value a column; empty is absent
+-- ARGV[6] steady: ms of the steady clock
+-- ARGV[7...] values: of each message, a value a column; empty is absent
 -- returns: one offset a message, negative where it is a duplicate
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY OKMQ_CEILING
 -- include: state, gone, floor, ids, removal, budget, expired, per_key
@@ -23,15 +24,16 @@ local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3],
 local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], went = KEYS[10],
   expiry = expiry, groups = KEYS[11]}
 local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local steady = tonumber(ARGV[6])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 local now = state_now(state)
-local stride, first_value = #columns, 6
+local stride, first_value = #columns, 7
 local ids, count = {}, (#ARGV - first_value + 1) / stride
 for n = 1, count do ids[n] = ARGV[first_value + (n - 1) * stride] end
-local fresh_bucket, known = ids_known(ids_a, ids_b, state, now, ids)
+local fresh_bucket, known = ids_known(ids_a, ids_b, state, now, steady, ids)
 
 -- Everything is checked before anything is written: a script that fails midway keeps what it wrote.
 local answer, seen, fresh, size, cum = {}, {}, {}, 0, state.cum

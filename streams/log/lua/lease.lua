@@ -14,7 +14,8 @@ local owner, for_ms, done_ms = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local most_ms, kept_ms = tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local holder = redis.call('GET', lease)
-if holder and holder ~= owner then return 0 end
+-- One that would hold it for ever is none of ours.
+if holder and holder ~= owner and redis.call('PTTL', lease) ~= -1 then return 0 end
 local before_ms = tonumber(redis.call('GET', done) or 0)
 -- One that hung meanwhile says nothing new. A clock that was set back is believed by who kept the lease.
 if done_ms > before_ms or (done_ms > 0 and holder) then

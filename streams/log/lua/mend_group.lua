@@ -12,12 +12,13 @@
 -- KEYS[10] shelved
 -- KEYS[11] members
 -- ARGV[1] steady: the store's steady clock in ms
+-- ARGV[2] tally: 1 when who has what has to be counted in any case
 -- returns: how much was put right
 -- errors: OKMQ_NO_STREAM
 -- include: state, gone, floor, members, group, runs, losses, earlier
 local meta, group_key, pending, due, leases, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, ready, replayed, shelved, members = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
-local steady = ARGV[1]
+local steady, tally = ARGV[1], ARGV[2]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -86,7 +87,7 @@ group.runs, group.in_runs = redis.call('ZCARD', runs), in_runs
 group.delivered = math.min(math.max(group.delivered, highest), state.last)
 local most = math.max(0, group.sequence - group.redelivered - group_out(group, pending))
 if group.acked > group.sequence then group.acked = most end
-if mended > 0 then
+if mended > 0 or tally == '1' then
   members_release(members)
   group.tallied = nil
   earlier_tally({runs = runs, pending = pending, leases = leases}, group)

@@ -36,6 +36,9 @@ def answered(
     return f"/sql/{query.pk}/"
 
 
+CUT = "The query has more rows than its limit let into the answer; they were not published."
+
+
 def text(client: Client, path: str, **headers: Any) -> str:
     answer = client.get(path, **headers)
     assert answer.status_code == 200, answer.content.decode()
@@ -163,13 +166,15 @@ def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
     page = owner.post(f"{path}publish/", {"stream": "totals", "key": "stream"}, follow=True)
     assert "2 messages were published to totals; rows that it already had: 0." in page.content.decode()
     assert selectors.message_at(stream, 2).key == "bills"
-    many = answered(asked(owner), [("n", "bigint")], [[n] for n in range(1_001)])
+    assert CUT not in page.content.decode()
+    many = answered(asked(owner), [("n", "bigint")], [[n] for n in range(1_001)], truncated=True)
     for told in (
         "1,001 messages were published to totals; rows that it already had: 0.",
         "already had: 1,001.",
     ):
         answer = owner.post(f"{many}publish/", {"stream": "totals"}, follow=True)
         assert told in answer.content.decode()
+        assert CUT in answer.content.decode()
     wrong = owner.post(f"{path}publish/", {"stream": HOSTILE, "key": ""}, follow=True).content.decode()
     assert HOSTILE not in wrong
     assert 'role="alert"' in wrong

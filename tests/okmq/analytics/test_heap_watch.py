@@ -7,9 +7,10 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from okmq.analytics.answering import group_of
 from okmq.analytics.heap_watch import HeapWatch
 from okmq.analytics.process import Analytics
-from okmq.analytics.queries import Queries, group_of
+from okmq.analytics.queries import Queries
 from okmq.analytics.shared_spark import SharedSpark
 from spark import plans, watching
 from spark.growth import Keeps

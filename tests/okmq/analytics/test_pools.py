@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from okmq.analytics.answering import group_of
 from okmq.analytics.pools import Pools
 from okmq.analytics.process import Analytics
-from okmq.analytics.queries import group_of
 from spark import watching
 from streams.access import SYSTEM, Actor, Caller
 from streams.models import Query, QueryState, Replay, Stream, Workspace
@@ -58,6 +58,33 @@ def pools_of(session: SparkSession) -> set[str]:
     """The names of the pools that Spark keeps."""
     kept: Any = session.sparkContext._jsc.sc().getAllPools()
     return {str(kept.apply(n).name()) for n in range(kept.size())}
+
+
+@pytest.mark.spark
+@pytest.mark.django_db(transaction=True)
+def test_long_queries_of_one_workspace_hold_up_no_other(analytics: Analytics, here: Published) -> None:
+    other = Workspace.objects.create(name="another")
+    serving = threading.Thread(target=analytics.queries.serve)
+    serving.start()
+    try:
+        for _ in range(3):
+            asked(here, LONG)
+        until(
+            lambda: Query.objects.filter(state=QueryState.RUNNING).count() == 2, within_s=60, what="two run"
+        )
+        small = Query.objects.create(workspace=other, sql="SELECT 1", limit=1, streams=[], asked_by="other")
+        until(lambda: Query.objects.get(pk=small.pk).finished_at, within_s=60, what="it is answered")
+        states = list(Query.objects.order_by("id").values_list("state", flat=True))
+        assert states == [QueryState.RUNNING, QueryState.RUNNING, QueryState.QUEUED, QueryState.SUCCEEDED]
+    finally:
+        Query.objects.filter(state=QueryState.QUEUED).delete()
+        Query.objects.update(cancel=True)
+        until(
+            lambda: not Query.objects.filter(finished_at=None).exists(), within_s=60, what="they have ended"
+        )
+        analytics.stop.set()
+        serving.join(60)
+        analytics.queries.join(60)
 
 
 @pytest.mark.spark

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 from django.db import connection
 
+from okmq.analytics.answering import group_of
 from okmq.analytics.process import Analytics
-from okmq.analytics.queries import Queries, group_of
+from okmq.analytics.queries import Queries
 from spark import query as query_of_spark
 from spark import watching
 from spark.sentences import NO_WORKER
@@ -29,6 +30,9 @@ from tests.spark.published import Published
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+
+TELLING = {"okmq.analytics.answering", "okmq.analytics.queries"}
+"""Who says that the database is away."""
 
 # More short tasks than anybody waits for: a run gets its turn between two of them.
 ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 10000) WHERE hash(id) = 7 AND hash(id) = 8"
@@ -206,7 +210,7 @@ def database_away(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixt
             other.execute("BEGIN IMMEDIATE")
             yield
             until(
-                lambda: any(each.name == "okmq.analytics.queries" for each in caplog.records),
+                lambda: any(each.name in TELLING for each in caplog.records),
                 within_s=60,
                 what="the queries are told",
             )
@@ -224,4 +228,5 @@ def served(queries: Queries) -> Iterator[None]:
     finally:
         queries.stop.set()
         serving.join(60)
+        queries.join(60)
         queries.stop.clear()

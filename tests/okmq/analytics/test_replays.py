@@ -24,7 +24,7 @@ from okmq.analytics.replays import Replays
 from spark import replay as reading
 from spark import watching
 from streams.access import SYSTEM, Caller
-from streams.log import append
+from streams.log import append, keys, stats
 from streams.log.entries import NewMessage
 from streams.models import Event, Replay, ReplayState, Stream, Workspace
 from streams.selectors.pushed_out import pushed_out_by
@@ -105,9 +105,11 @@ def test_history_and_live_tail_are_published_again_as_they_were_and_in_order(
     here.published.numbered(source, 40, key="eu")
     here.archive()
     here.published.numbered(source, 12, prefix="live")
+    here.published.log.client.delete(keys.TOUCHED)
     replay = here.worked(here.asked("a", "b"))
     assert (replay.state, replay.total, replay.stored, replay.duplicates) == ("succeeded", 55, 55, 0)
     assert here.messages(target) == here.messages(source)
+    assert here.published.log.run(stats.take_touched(10)) == [target], "the worker samples it"
     again = here.worked(here.asked("a", "b"))
     assert (again.stored, again.duplicates, len(here.messages(target))) == (0, 55, 55)
     assert Event.objects.filter(kind="history.replay_succeeded").count() == 2

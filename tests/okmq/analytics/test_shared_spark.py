@@ -55,6 +55,11 @@ spark.see_the_end(
 )
 told["guarded"] = [Path(f"/proc/{pid}").exists(), spark.was_broken_off(since=began)]
 told["after the guard"] = spark.session().range(2).count()
+pid = SparkContext._gateway.proc.pid
+os.kill(pid, signal.SIGSTOP)
+spark.used_at = float("-inf")
+spark.release_if_idle()
+told["released"] = [Path(f"/proc/{pid}").exists(), spark.session().range(5).count()]
 began = time.monotonic()
 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
 told["again"] = [spark.died_under(what, since=began) for what in ("b", "b", "c", "b", "c")]
@@ -130,6 +135,10 @@ def test_java_that_takes_no_calls_is_ended(told: dict[str, Any]) -> None:
 def test_java_that_answers_nothing_is_ended_while_work_is_to_end(told: dict[str, Any]) -> None:
     assert told["guarded"] == [False, True]
     assert told["after the guard"] == 2
+
+
+def test_java_that_answers_nothing_is_let_go_of_as_any_other(told: dict[str, Any]) -> None:
+    assert told["released"] == [False, 5]
 
 
 def test_what_spark_dies_under_is_worth_another_try_twice(told: dict[str, Any]) -> None:

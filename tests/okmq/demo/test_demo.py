@@ -92,7 +92,8 @@ def test_ctrl_c_and_again_continues(running: Product, unique: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--token", "not-a-token-of-ours"], "Unknown token"),
+        (["--token-file", "/dev/null"], "give --token-file or set OKMQ_ADMIN_TOKEN"),
+        (["--token-file", "/"], "The token in / cannot be read: Is a directory."),
         (["--stream", "two words"], "OKMQ refused: name"),
         (["--url", "ftp://127.0.0.1"], "is not an address"),
     ],
@@ -102,6 +103,24 @@ def test_a_refusal_is_one_sentence(running: Product, arguments: list[str], sente
     assert (code, out) == (1, "")
     assert sentence in err
     assert len(err.splitlines()) == 1
+
+
+def test_the_token_of_a_file_is_the_one_that_is_sent(running: Product, tmp_path: Path, unique: str) -> None:
+    (tmp_path / "token").write_text("not-a-token-of-ours\n")
+    code, _, err = demo_run(running, "--token-file", str(tmp_path / "token"))
+    assert (code, "Unknown token" in err) == (1, True)
+    (tmp_path / "token").write_text(f"{running.environ['OKMQ_ADMIN_TOKEN']}\n")
+    kept = demo_run(
+        running,
+        "--token-file",
+        str(tmp_path / "token"),
+        "--stream",
+        unique,
+        "--limit",
+        "5",
+        OKMQ_ADMIN_TOKEN="",
+    )
+    assert kept[0] == 0
 
 
 def test_without_a_token_it_says_where_to_give_one(running: Product, tmp_path: Path) -> None:
@@ -114,7 +133,7 @@ def test_without_a_token_it_says_where_to_give_one(running: Product, tmp_path: P
         running, "--url", f"http://127.0.0.1:{free_port()}", OKMQ_ADMIN_TOKEN="", OKMQ_DATA_DIR=str(tmp_path)
     )
     assert code == 1
-    assert "give --token" in err
+    assert "give --token-file" in err
 
 
 def test_it_finds_the_token_that_the_first_start_made_up(product: Product, unique: str) -> None:

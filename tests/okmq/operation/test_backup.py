@@ -1,6 +1,7 @@
 """A backup that is taken while everything goes on, brought up in another place: an exact prefix, and it goes on."""
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from okmq import env
 from okmq.operation.backup import BackupError, check
+from streams.log.client import Log
 from tests.product import Product
 from tests.waiting import until
 
@@ -236,6 +238,76 @@ def test_where_there_is_no_room_nothing_is_left_and_it_can_be_done_again(
     assert code == 0, err
     elsewhere.start()
     assert len(everything(elsewhere, "s")) == 1
+
+
+CUT_OFF = """
+import os, pathlib, sys
+replace, done = pathlib.Path.replace, []
+def cut_off(self, target):
+    if done:
+        os._exit(9)
+    done.append(replace(self, target))
+pathlib.Path.replace = cut_off
+from django.core.management import execute_from_command_line
+os.environ["DJANGO_SETTINGS_MODULE"] = "okmq.settings"
+execute_from_command_line(["manage.py", "okmq_restore", sys.argv[1]])
+"""
+"""A restore that is killed after the first of its renames."""
+
+
+def test_a_restore_that_was_cut_off_is_told_by_a_start_and_begun_anew_by_the_next(
+    product: Product, elsewhere: Product, tmp_path: Path
+) -> None:
+    product.more = elsewhere.more = NO_HISTORY
+    product.start()
+    with product.client() as client:
+        client.post("/streams/", json={"name": "s"}).raise_for_status()
+        client.post("/streams/s/messages", json=[{"id": "1", "body": 1}]).raise_for_status()
+    copy = tmp_path / "copy"
+    assert manage(product, "okmq_backup", str(copy))[0] == 0
+    cut = [sys.executable, "-c", CUT_OFF, str(copy)]
+    assert subprocess.run(cut, cwd=env.PROJECT, env=elsewhere.environ, check=False).returncode == 9
+    elsewhere.bare = True
+    elsewhere.start(wait=False)
+    assert elsewhere.ended() != 0
+    told = " ".join(elsewhere.output.split())
+    assert f"A restore of {copy} into {elsewhere.data_dir} was cut off" in told
+    assert f"manage.py okmq_restore {copy}" in told
+    code, _, err = manage(elsewhere, "okmq_restore", str(copy))
+    assert code == 0, err
+    elsewhere.start()
+    assert len(everything(elsewhere, "s")) == 1
+
+
+def test_a_backup_that_is_interrupted_says_so_and_leaves_nothing(product: Product, tmp_path: Path) -> None:
+    product.more = NO_HISTORY
+    product.start()
+    log = Log(product.store_url)
+    log.client.execute_command("CONFIG", "SET", "rdb-key-save-delay", "1000000")  # so it takes a while
+    copy = tmp_path / "copy"
+    running = subprocess.Popen(
+        # Whoever runs the tests may ignore the signal, as a shell has what it starts in the background do.
+        ["env", "--default-signal=INT", sys.executable, "manage.py", "okmq_backup", str(copy)],
+        cwd=env.PROJECT,
+        env=product.environ,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def saves() -> bool:
+        return b"rdb_bgsave_in_progress:1" in log.client.execute_command("INFO", "persistence")
+
+    until(saves, what="the snapshot is written")
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (
+        130,
+        f"CommandError: Interrupted: there is no backup in {copy}, and nothing of it is left.\n",
+    )
+    assert not copy.exists()
+    until(lambda: not saves(), what="the snapshot is given up")
+    assert not (product.data_dir / "valkey" / "dump.rdb").exists()
+    log.close()
 
 
 @pytest.mark.spark

@@ -15,17 +15,17 @@ from tests.waiting import until
 pytestmark = pytest.mark.running
 
 
-def doctor(product: Product) -> tuple[int, str]:
+def doctor(product: Product, **more: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, "manage.py", "okmq_doctor"],
         cwd=env.PROJECT,
-        env=product.environ,
+        env={**product.environ, **more},
         capture_output=True,
         text=True,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout
+    return done.returncode, done.stdout + done.stderr
 
 
 def looks(out: str) -> dict[str, str]:
@@ -123,3 +123,52 @@ def test_a_data_folder_that_others_can_read_is_told_and_closed_by_a_start(produc
 def test_a_command_makes_a_data_folder_for_its_owner_only(product: Product) -> None:
     doctor(product)
     assert product.data_dir.stat().st_mode & 0o077 == 0
+
+
+def test_a_process_that_was_stopped_and_a_disk_without_room_are_told(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    stopped = product.pid("web")
+    os.kill(stopped, signal.SIGSTOP)
+    log = Log(product.store_url)
+    log.client.execute_command(
+        "CONFIG", "SET", "maxmemory", "1"
+    )  # as its keeper does without room on the disk
+    log.close()
+    try:
+        code, out = doctor(product)
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    told = looks(out)
+    assert code == 2
+    assert told["web"] == f"!! is stopped (process {stopped}): it does nothing"
+    assert f"kill -CONT {stopped}" in out
+    assert f"of the disk of {product.data_dir / 'valkey'} are free" in told["message store"]
+    assert "maxmemory" not in out
+
+
+def test_files_that_are_damaged_are_told_with_what_to_do(product: Product) -> None:
+    product.more = {"OKMQ_HISTORY": "off"}
+    product.start()
+    with product.client() as client:
+        client.post("/streams/", json={"name": "s"}).raise_for_status()
+    product.stop()
+    (aof,) = (product.data_dir / "valkey" / "appendonlydir").glob("*.incr.aof")
+    held = aof.read_bytes()
+    aof.write_bytes(held[: len(held) // 2] + b"no command" + held[len(held) // 2 :])
+    product.start(wait=False)
+    assert product.ended() != 0
+    database = product.data_dir / "okmq.sqlite3"
+    database.write_bytes(b"no database at all" * 1000)
+    code, out = doctor(product)
+    told = looks(out)
+    assert code == 2
+    assert told["message store"].startswith("!! it cannot read its file, and does not start: ")
+    assert "valkey-check-aof" in out
+    assert told["database"].startswith("!! its file is damaged: ")
+    assert "okmq_restore" in out
+
+
+def test_a_setting_that_cannot_be_read_is_one_sentence(product: Product) -> None:
+    code, out = doctor(product, OKMQ_WEB_WORKERS="abc")
+    assert (code, out) == (2, "OKMQ_WEB_WORKERS='abc': expected a whole number from 1 to 64.\n")

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from okmq import env
+from streams import bearer
 from streams.log import config, group_meta, healths, keys, meta
 from streams.log.client import Log
 from tests.product import Product
@@ -126,6 +127,26 @@ def test_what_readers_and_groups_go_by_is_put_right(steady: Product, log: Log, u
     with steady.client() as client:
         shown = client.get(f"/streams/{unique}/groups/lost").json()
         assert (shown["delivered_offset"], shown["ack_pending"]) == (20, 10)
+
+
+def test_what_only_the_log_has_is_told_and_taken_away(steady: Product, log: Log, unique: str) -> None:
+    filled(steady, unique)
+    workspace_id = next(each.workspace_id for each in log.run(config.streams()) if each.name == unique)
+    grant = config.TokenGrant(id=999, workspace="default", workspace_id=workspace_id, scopes=("read",))
+    log.run(config.token_publish(bearer.digest("of-nobody"), grant))
+    log.client.execute_command("HSET", keys.names(workspace_id), f"{unique}-left", "abcdefghijkl")
+    code, _, err = fsck(steady)
+    assert code == 1
+    assert "the log lets a token in that the database does not have" in err
+    assert f"the log knows the name {unique}-left" in err
+    with steady.client(token="of-nobody") as stranger:
+        assert stranger.get(f"/streams/{unique}/messages").status_code == 200
+    code, _, err = fsck(steady, "--repair")
+    assert code == 0, err
+    code, out, _ = fsck(steady)
+    assert (code, "everything agrees" in out) == (0, True)
+    with steady.client(token="of-nobody") as stranger:
+        assert stranger.get(f"/streams/{unique}/messages").status_code == 401
 
 
 def test_a_message_that_is_not_there_cannot_be_put_right(steady: Product, log: Log, unique: str) -> None:

@@ -21,15 +21,21 @@ def test_threads_connections_and_memory_that_grow_are_told() -> None:
     }
     for change, told in [
         ({}, []),
-        ({"files": 56, "threads": 8, "memory": 105}, []),
-        ({"files": 57}, ["a line: web-1 had 50 files and connections before and has 57"]),
-        ({"threads": 9}, ["a line: web-1 had 4 threads before and has 9"]),
+        ({"files": 53, "memory": 105}, []),
+        ({"files": 54}, ["a line: there were 66 files and connections before, and are 70"]),
+        ({"threads": 5}, ["a line: there were 9 threads before, and are 10"]),
     ]:
         after = {**before, "web-1": replace(before["web-1"], **change)}
-        assert grown(before, after, what="a line", memory=True) == told
+        assert grown(before, after, what="a line", is_long=True) == told
+    moved = {"web-1": replace(before["web-1"], files=40), "worker": replace(before["worker"], files=26)}
+    assert grown(before, moved, what="a line", is_long=True) == []
     after = {**before, "worker": replace(before["worker"], memory=53)}
-    assert len(grown(before, after, what="a line", memory=True)) == 1
-    assert grown(before, after, what="a line", memory=False) == []
+    assert len(grown(before, after, what="a line", is_long=True)) == 1
+    assert grown(before, after, what="a line", is_long=False) == []
+    after = {**before, "worker": replace(before["worker"], threads=9)}
+    assert grown(before, after, what="a line", is_long=False) == []
+    after = {**before, "worker": replace(before["worker"], threads=10)}
+    assert len(grown(before, after, what="a line", is_long=False)) == 1
 
 
 def test_what_stays_open_is_told() -> None:

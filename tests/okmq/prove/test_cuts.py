@@ -1,13 +1,12 @@
 """A store on a file that was cut off: what is left is held against what was there."""
 
-import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from okmq.prove.cuts import cuts
-from okmq.prove.history import History, Publish, Remains, Seen
+from okmq.prove.history import History, Publish, Remains, Seen, checksum
 from streams.log import append, config, entries, read
 from streams.log.client import Log
 from tests.servers import store
@@ -31,13 +30,23 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, History]:
             log.run(
                 append.append("abcdefghijkl", [entries.NewMessage(id=id_, body=b'{"n":1}') for id_ in ids])
             )
-            history.note(Publish(began=0, ended=1, outcome="ok", stream="s", ids=ids, bodies=(0,) * SIZE))
+            history.note(
+                Publish(
+                    began=0,
+                    ended=1,
+                    outcome="ok",
+                    stream="s",
+                    ids=ids,
+                    bodies=(0,) * SIZE,
+                    keys=("",) * SIZE,
+                    headers=(0,) * SIZE,
+                )
+            )
         found = [entries.parse(each) for each in log.run(read.archive_range("abcdefghijkl", 1, 10**9, 10**6))]
         log.close()
         server.kill()
     messages = tuple(
-        Seen(offset=each.offset, id=each.id, content=(each.timestamp, zlib.crc32(each.body)))
-        for each in found
+        Seen(offset=each.offset, id=each.id, content=(each.timestamp, checksum(each.body))) for each in found
     )
     history.remains["s"] = Remains(messages=messages, offset=len(messages), count=len(messages))
     return data_dir, history

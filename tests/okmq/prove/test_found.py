@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from okmq.prove import jumps, report
+from okmq.prove import jumps, promises, report
 from okmq.prove.apart import Apart
 from okmq.prove.checking import COUNTS
 from okmq.prove.cuts import Cut, OfCuts
@@ -76,7 +76,9 @@ def test_each_part_counts_by_what_was_in_flight_in_it() -> None:
 
 def test_calls_beside_a_history_and_after_the_recovery_are_in_flight_too() -> None:
     apart = Apart(load=Load(1, token=""), beside=7)
-    asked = Publish(began=5, ended=6, outcome="info", stream="s", ids=("a",), bodies=(0,))
+    asked = Publish(
+        began=5, ended=6, outcome="info", stream="s", ids=("a",), bodies=(0,), keys=("",), headers=(0,)
+    )
     apart.history.note(asked)
     apart.struck = [Struck(name="the clock of the store is set right", began=1.0, back=2.0)]
     assert found_by([apart], told="", took_s=0.0).in_flight == 7
@@ -120,7 +122,16 @@ def test_every_finding_is_counted_and_the_first_are_kept() -> None:
     apart = OfCuts(load=Load(1, token=""))
     apart.history.note(
         Publish(
-            began=0, ended=1, outcome="ok", stream="s", ids=("a",), bodies=(0,), offsets=(1,), known=(False,)
+            began=0,
+            ended=1,
+            outcome="ok",
+            stream="s",
+            ids=("a",),
+            bodies=(0,),
+            keys=("",),
+            headers=(0,),
+            offsets=(1,),
+            known=(False,),
         )
     )
     held = (Seen(offset=1, id="a", content=("", 0)),)
@@ -146,3 +157,11 @@ def test_a_record_that_is_none_ends_it_before_anything_is_started(tmp_path: Path
     with pytest.raises(CommandError, match=r"page\.json is not what a proof has written"):
         call_command("okmq_prove", "--only", "clock", "--report", str(tmp_path / "page.md"))
     assert not (tmp_path / "page.md").exists()
+
+
+def test_what_a_run_of_before_did_not_count_is_not_told_as_none() -> None:
+    figure = next(each.figure for each in promises.PROMISES if "committed offset" in each.sentence)
+    before = replace(of("Kills."), counts={"commits backwards": 0})
+    assert figure is not None
+    assert figure(Proof(parts={"kills": before})) == "0 commits backwards"
+    assert figure(Proof(parts={"kills": of("Kills.")})) == "0 commits backwards, 0 commits by nobody"

@@ -1,6 +1,7 @@
 """``okmq_prove --quick`` to its end, as anybody runs it: nothing is found, and nothing is left out."""
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from okmq import env
-from okmq.prove import found
+from okmq.prove import found, rewrites
 from okmq.prove.checking import COUNTS
 from okmq.prove.found import ENOUGH_IN_FLIGHT, Proof
 from okmq.prove.jumps import JUMPS_S
@@ -50,9 +51,10 @@ def test_the_quick_proof_finds_nothing(ran: tuple[int, str, Path], proof: Proof)
     assert (code, proof.sentences(), proof.missing()) == (0, [], []), said
     assert said.rstrip().endswith("Every promise held in what this run has; it has no spark, steady.")
     assert set(proof.parts) == set(PARTS) - {"spark", "steady"}
-    assert all(f"| 0 {name}" in page.read_text() for name in COUNTS)
+    assert all(f" 0 {name}" in page.read_text() for name in COUNTS)
     kills, cuts = proof.parts["kills"], proof.parts["cuts"]
     assert len(kills.struck) == len(QUICK.faults())
+    assert sum(each.name.endswith(rewrites.WHILE) for each in kills.struck) == QUICK.rewriting
     assert [cut.faults for cut in cuts.cuts] == [()] * QUICK.cuts
     assert cuts.cuts[0].of > 0
     for part in proof.parts.values():
@@ -63,6 +65,7 @@ def test_the_quick_proof_finds_nothing(ran: tuple[int, str, Path], proof: Proof)
 def test_what_was_flushed_is_there_after_the_power_went(proof: Proof) -> None:
     power = proof.parts["power"]
     assert (power.sentences, len(power.struck)) == ([], 2 * QUICK.power)
+    assert any(each.name.endswith(rewrites.WHILE) for each in power.struck)
     window = [each.note for each in power.struck if "every second" in each.name]
     assert all(" messages lost, acknowledged as `window`" in note for note in window)
     assert power.lost_in_window > 0
@@ -72,7 +75,11 @@ def test_lost_answers_double_nothing_and_every_call_ends(proof: Proof) -> None:
     line = proof.parts["line"]
     (struck,) = line.struck
     assert line.sentences == []
-    assert int(struck.note.split()[0]) > 20, struck.note
+    told = re.findall(r"([\d,]+) (answers were lost|connections reset|answers late|bytes)", struck.note)
+    lost, reset, late, alone = (int(number.replace(",", "")) for number, _ in told)
+    assert lost > 20, struck.note
+    assert reset > 10, struck.note
+    assert late > 0 < alone, struck.note
 
 
 def test_a_slow_disk_loses_nothing_and_every_call_ends(proof: Proof) -> None:

@@ -52,10 +52,13 @@ def test_each_row_is_a_message_with_its_digits_and_is_stored_once(owner: Api, st
     first = owner.post(path, {"stream": "totals", "key": "stream"})
     assert (first.status_code, first.json()) == (
         200,
-        {"stored": 3, "known": 0, "first_offset": 1, "last_offset": 3},
+        {"stored": 3, "known": 0, "truncated": False, "first_offset": 1, "last_offset": 3},
     )
+    Query.objects.update(truncated=True)
+    assert owner.post(path, {"stream": "totals", "key": "stream"}).json()["truncated"] is True
+    Query.objects.update(truncated=False)
     again = owner.post(path, {"stream": "totals", "key": "stream"}).json()
-    assert again == {"stored": 0, "known": 3, "first_offset": 1, "last_offset": 3}
+    assert again == {"stored": 0, "known": 3, "truncated": False, "first_offset": 1, "last_offset": 3}
     bodies = [each["b"] for each in stored(owner)]
     assert bodies == [
         '{"stream":"orders","n":1.50,"more":{"a":"1"}}',
@@ -69,7 +72,7 @@ def test_more_rows_than_go_together_keep_their_order(owner: Api, stream: Stream)
     rows = json.dumps([[n] for n in range(2500)])
     query = answer_of(owner, columns=[["n", "bigint"]], rows=rows)
     told = owner.post(f"analytics/query/{query.pk}/publish", {"stream": "totals"}).json()
-    assert told == {"stored": 2500, "known": 0, "first_offset": 1, "last_offset": 2500}
+    assert told == {"stored": 2500, "known": 0, "truncated": False, "first_offset": 1, "last_offset": 2500}
     assert [json.loads(each["b"])["n"] for each in stored(owner)] == list(range(2500))
 
 

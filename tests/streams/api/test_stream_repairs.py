@@ -116,13 +116,15 @@ def sent(caller: Api, method: str, path: str, body: object) -> int:
     return answer.status_code
 
 
-def test_beside_a_database_that_was_never_prepared_nothing_is_taken_out(owner: Api) -> None:
+@pytest.mark.parametrize("is_prepared", [False, True], ids=["new", "of another installation"])
+def test_beside_another_database_nothing_is_taken_out(owner: Api, is_prepared: bool) -> None:
     owner.post("streams/", {"name": "orders"})
     registered = listed(owner.workspace)
     with transaction.atomic():
         Stream.objects.all().delete()
         assert leftovers_remove([], with_memory=True) == []
-        Workspace.objects.all().delete()
+        if is_prepared:
+            Stream.objects.create(workspace=owner.workspace, name="elsewhere")
         assert leftovers_remove(registered, with_memory=True) == []
         transaction.set_rollback(True)
     assert listed(owner.workspace) == registered

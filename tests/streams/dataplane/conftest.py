@@ -35,7 +35,7 @@ class Server:
         async def application(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] == "lifespan":
                 await receive()
-                self.context = plane.start()
+                self.context = await plane.start()
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 await plane.stop()
@@ -88,7 +88,7 @@ async def inside(store_url: str, token: str) -> AsyncIterator[tuple[Context, htt
     )
     try:
         async with client:
-            yield plane.start(), client
+            yield await plane.start(), client
     finally:
         await plane.stop()
 

@@ -135,6 +135,14 @@ def test_a_poll_on_nothing_returns_an_empty_array_after_its_wait(
     assert 0.4 <= poll.took_s < 3
 
 
+async def test_the_first_answer_tells_the_epoch(
+    valkey: str, token_for: Callable[..., str], stream: Stream
+) -> None:
+    async with inside(valkey, token_for("admin")) as (_, client):
+        answer = await client.get(f"/{stream.name}/messages?offset=1")
+    assert answer.headers["Okmq-Epoch"] == "0"
+
+
 @pytest.mark.parametrize(("poll", "look"), [("messages", "select"), ("groups/g/fetch", "fetch")])
 async def test_a_poll_whose_time_is_over_when_it_is_answered_does_not_look_again(
     valkey: str, token_for: Callable[..., str], stream: Stream, log: Log, poll: str, look: str

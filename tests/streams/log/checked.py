@@ -1,6 +1,6 @@
 """A stream and its groups as ``okmq_fsck`` looks at them, in short."""
 
-from streams.log import fsck, fsck_groups, keys
+from streams.log import fsck, fsck_groups, fsck_parts, keys
 from streams.log.client import Log
 from streams.log.fsck import Looked
 
@@ -14,7 +14,8 @@ def looked_at(log: Log, stream: str) -> Looked:
 def whats(log: Log, stream: str) -> list[str]:
     found = looked_at(log, stream)
     in_groups = log.run(fsck_groups.look(stream, last=found.right.counters.last))
-    return [each.what for each in (*found.findings, *in_groups)]
+    unreadable = log.run(fsck_parts.look(stream))
+    return [*(each.what for each in unreadable), *(each.what for each in (*found.findings, *in_groups))]
 
 
 def mended(log: Log, stream: str) -> bool:

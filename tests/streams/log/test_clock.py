@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.log import answers, clock, config, entries, groups, keys, standing
+from streams.log import answers, append, clock, config, entries, fsck, groups, keys, meta, standing
 from streams.log.client import Log, Script, Steady, compared_ms, one
 from streams.log.clock import SteadyClock
 from streams.log.groups import Settings
@@ -117,6 +118,79 @@ def test_a_jump_is_remembered_over_a_crash_of_the_server(faked: Faked) -> None:
     assert time.monotonic() - delivered >= WAIT_MS / 1000 - 0.05
     for each in (worker, late):
         each.close()
+
+
+def publish(log: Log, stream: str, *ids: str) -> list[bool]:
+    """Whether each of some messages, published one after the other, was known already."""
+    found: list[bool] = []
+    for id_ in ids:
+        message = entries.NewMessage(id=id_, body=b"1")
+        if len(found) % 2:
+            batch = append.Batch(stream, is_unbounded=True, messages=[message])
+            (told,) = log.run(append.append_each([batch]))
+        else:
+            told = log.run(append.append(stream, [message]))
+        assert isinstance(told, list)
+        found.append(told[0].duplicate)
+    return found
+
+
+def remembering(log: Log, window_s: int) -> str:
+    """A stream that remembers ids for so long."""
+    made = config.Registered(
+        stream_id=keys.stream_id(), name=f"for {window_s}", workspace="w", workspace_id=1, archive=False
+    )
+    log.run(
+        config.stream_publish(made, {"dedup_window": window_s, "max_message_bytes": 1000, "discard": "old"})
+    )
+    return made.stream_id
+
+
+@pytest.mark.parametrize("jump_s", [3600, -3600, 86_400, -86_400])
+def test_an_id_is_remembered_for_its_window_whatever_the_wall_clock_does(faked: Faked, jump_s: int) -> None:
+    worker, publisher = used_to(faked.connect(keeps_clock=True)), used_to(faked.connect())
+    stream = remembering(publisher, 600)
+    assert publish(publisher, stream, "a", "b") == [False, False]
+    faked.set_clock(jump_s)
+    # Nobody has noted it yet.
+    assert publish(publisher, stream, "a", "b", "c", "d") == [True, True, False, False]
+    until(lambda: steady(worker) and worker.client.execute_command("GET", keys.SKEW))
+    late = faked.connect()
+    assert publish(late, stream, "a", "b", "c", "d") == [True] * 4
+    faked.set_clock(0)
+    assert publish(publisher, stream, "a", "b", "c", "d") == [True] * 4
+    looked = late.run(fsck.look(stream))
+    assert looked is not None
+    assert looked.findings == ()
+    for each in (worker, publisher, late):
+        each.close()
+
+
+@pytest.mark.parametrize("jump_s", [86_400, -86_400])
+def test_an_id_is_forgotten_after_its_window_whatever_the_wall_clock_does(faked: Faked, jump_s: int) -> None:
+    publisher = used_to(faked.connect(keeps_clock=True))
+    stream = remembering(publisher, 1)
+    assert publish(publisher, stream, "a", "b") == [False, False]
+    faked.set_clock(jump_s)
+    published = time.monotonic()
+    until(lambda: publish(publisher, stream, "b", "a") == [False, False])
+    assert time.monotonic() - published >= 0.9
+    held = publisher.run(meta.counters_of([stream]))[stream]
+    assert abs(held.ids_since - held.ids_ahead - steady(publisher)) < 3_000
+    looked = publisher.run(fsck.look(stream))
+    assert looked is not None
+    assert looked.findings == ()
+    publisher.close()
+
+
+def test_windows_end_also_where_the_steady_clock_begins_anew_and_earlier(log: Log, stream: str) -> None:
+    publish(log, stream, "a")
+    held = log.run(meta.counters_of([stream]))[stream]
+    far = msgspec.structs.replace(held, ids_ahead=held.ids_ahead - DAY_MS)
+    log.client.hset(keys.meta(stream), "counters", meta.pack(far))
+    assert publish(log, stream, "a", "b") == [True, False]
+    held = log.run(meta.counters_of([stream]))[stream]
+    assert abs(held.ids_since - held.ids_ahead - steady(log)) < 3_000
 
 
 @dataclass

@@ -95,6 +95,19 @@ def break_figures(log: Log, stream: str) -> None:
     counters_set(log, stream, duplicates=-5, widest=1)
 
 
+def break_ids_of_nothing(log: Log, stream: str) -> None:
+    log.client.execute_command("HSET", keys.ids(stream, 0), "nobody", 9999)
+    log.client.execute_command("HSET", keys.ids(stream, 1), "another", 150)
+
+
+def break_key_beyond(log: Log, stream: str) -> None:
+    log.client.execute_command("HSET", keys.by_key(stream), "k.1", 9999, "k.none", 9998)
+
+
+def break_expiry_of_nothing(log: Log, stream: str) -> None:
+    log.client.execute_command("ZADD", keys.expiry(stream), 1 << 42, 9999, 1 << 42, 150)
+
+
 BREAKS: list[tuple[Callable[[Log, str], None], set[str]]] = [
     (break_counters, {"messages", "bytes"}),
     (break_last, {"last", "messages", "bytes", "last_id", "cum"}),
@@ -104,6 +117,9 @@ BREAKS: list[tuple[Callable[[Log, str], None], set[str]]] = [
     (break_committed, {"committed", "archived"}),
     (break_floor_sum, {"floor_cum"}),
     (break_figures, {"duplicates", "widest"}),
+    (break_ids_of_nothing, {"id nobody", "id another"}),
+    (break_key_beyond, {"key k.1", "key k.none"}),
+    (break_expiry_of_nothing, {"expiry 150", "expiry 9999"}),
 ]
 
 

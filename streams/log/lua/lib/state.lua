@@ -29,11 +29,11 @@ local function state_load(meta)
     kept = held[24] or 0, crowded = held[25] or 0, ids_widened = held[26] or 0, ids_before = held[27] or 1,
     returns = held[28] or 0, keyed = held[29] or (packed[2] and 1 or 0), owed = held[30] or 0,
     by_hand = held[31] or 0, by_hand_bytes = held[32] or 0, loose = held[33] or -1, keys_from = held[34] or 0,
-    missed = held[35] or 0}
+    missed = held[35] or 0, ids_ahead = held[36] or 0}
   -- Nobody noted it, or somebody of the version before has written since, who knows nothing of it.
   if state.loose < 0 then state.loose = state.last end
   -- What a later version keeps beyond these stays as it is, while hosts of both work.
-  if held[36] ~= nil then state.later = {unpack(held, 36)} end
+  if held[37] ~= nil then state.later = {unpack(held, 37)} end
   state.packed = packed[2]
   setmetatable(state, settings_read(packed[1]))
   -- From here on the index of messages by key would no longer be kept up.
@@ -49,7 +49,8 @@ local function state_save(meta, state)
     state.widest, state.ids_now, state.ids_since, state.ceiling, state.hidden, state.indexed,
     state.indexed_for, state.removals, state.passed, state.turn, state.kept,
     state.crowded, state.ids_widened, state.ids_before, state.returns, state.keyed, state.owed,
-    state.by_hand, state.by_hand_bytes, state.loose, state.keys_from, state.missed, unpack(state.later or {})})
+    state.by_hand, state.by_hand_bytes, state.loose, state.keys_from, state.missed, state.ids_ahead,
+    unpack(state.later or {})})
   if packed ~= state.packed then redis.call('HSET', meta, 'counters', packed) end
   state.packed = packed
 end
