@@ -48,12 +48,14 @@ def tokens(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 def _is_valid(form: TokenForm, caller: Caller) -> bool:
     """Whether it may be made so: nobody makes a token that reaches further than they do."""
-    if form.is_valid():
-        try:
-            caller.demand_patterns(form.cleaned_data["streams"])
-        except Refusal as refusal:
-            form.add_error("streams", refusal.message)
-    return not form.errors
+    if not form.is_valid():
+        return False
+    try:
+        caller.demand_patterns(form.cleaned_data["streams"])
+    except Refusal as refusal:
+        form.add_error("streams", refusal.message)
+        return False
+    return True
 
 
 @console_action
