@@ -32,7 +32,7 @@ def sampled() -> Iterator[None]:
     """A worker that samples, as far as pages can tell, for the next minute."""
     sampled_ago(ms=-60_000)
     yield
-    store.log().client.delete(keys.SAMPLED, keys.SILENCES)
+    store.log().client.delete(keys.SAMPLED, keys.SILENCES, keys.DAMAGED)
 
 
 def sees_all(workspace: Workspace) -> Caller:
