@@ -295,6 +295,15 @@ def test_rows_for_the_tail_are_of_the_streams_inside(workspace: Workspace, house
     assert "333" in said(client.get(path, headers={"HX-Request": "true"}))
 
 
+def test_queries_are_of_those_who_are_narrowed_alike(workspace: Workspace, house: House) -> None:
+    client = narrowed(workspace, Role.VIEWER)
+    for streams, status in ((PATTERNS[::-1], 200), (PATTERNS[:1], 404), ([OUTSIDE], 404), ([], 404)):
+        query = Query.objects.create(
+            workspace=workspace, sql="SELECT 1", limit=1, streams=streams, state="succeeded", asked_by="ann"
+        )
+        assert client.get(f"/sql/{query.pk}/").status_code == status, streams
+
+
 def test_bulk_deeds_reach_the_streams_inside_only(workspace: Workspace, house: House) -> None:
     client, before = narrowed(workspace, Role.OPERATOR), stands(house)
     for deed in ("purge", "delete", "label"):
