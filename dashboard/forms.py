@@ -336,6 +336,38 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(_("%(name)s is not JSON.") % {"name": name})
 
 
+class PatternsField(forms.CharField):
+    """The name patterns that narrow somebody to some streams, as a list; empty is every stream."""
+
+    def __init__(self) -> None:
+        attrs = {"placeholder": _("all"), "spellcheck": "false", "autocomplete": "off"}
+        super().__init__(
+            label=_("Only these streams"),
+            required=False,
+            strip=False,
+            max_length=MOST_PATTERNS * 52,
+            widget=forms.TextInput(attrs=attrs),
+            help_text=_("Names or patterns with *, separated by commas."),
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, (list, tuple)) else value
+
+    def clean(self, value: Any) -> list[str]:
+        """Only what was left empty is every stream."""
+        written = super().clean(value)
+        patterns: list[str] = written.replace(",", " ").split()
+        if written and not patterns:
+            raise ValidationError(_("No stream is named here. Leave the field empty for all streams."))
+        if len(patterns) > MOST_PATTERNS:
+            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
+        for pattern in patterns:
+            if not naming.is_stream_pattern(pattern):
+                fault = _("Expected 1 to 50 of a-z, A-Z, 0-9, “.”, “_”, “-” and “*” for anything.")
+                raise ValidationError(f"{pattern[:60]}: {fault}")
+        return patterns
+
+
 class TokenForm(BootstrapMixin, forms.Form):
     """A new token."""
 
@@ -359,26 +391,5 @@ class TokenForm(BootstrapMixin, forms.Form):
         widget=forms.CheckboxSelectMultiple(),
         initial=[Scope.READ, Scope.PUBLISH, Scope.CONSUME],
     )
-    streams = forms.CharField(
-        label=_("Only these streams"),
-        required=False,
-        strip=False,
-        max_length=1000,
-        widget=forms.TextInput(attrs={"placeholder": _("all"), "spellcheck": "false"}),
-        help_text=_("Names or patterns with *, separated by commas."),
-    )
+    streams = PatternsField()
     expires = forms.ChoiceField(label=_("Expires"), choices=EXPIRY_DAYS, required=False)
-
-    def clean_streams(self) -> list[str]:
-        """Empty is every stream, so only what was left empty is."""
-        written = self.cleaned_data["streams"]
-        patterns: list[str] = written.replace(",", " ").split()
-        if written and not patterns:
-            raise ValidationError(_("No stream is named here. Leave the field empty for all streams."))
-        if len(patterns) > MOST_PATTERNS:
-            raise ValidationError(_("At most %(most)s patterns."), params={"most": MOST_PATTERNS})
-        for pattern in patterns:
-            if not naming.is_stream_pattern(pattern):
-                fault = _("Expected 1 to 50 of a-z, A-Z, 0-9, “.”, “_”, “-” and “*” for anything.")
-                raise ValidationError(f"{pattern[:60]}: {fault}")
-        return patterns

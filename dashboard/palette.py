@@ -42,6 +42,8 @@ ACTIONS = (
     (_("Change password"), "dashboard:password", "observe"),
     (_("API documentation"), "api:docs", "observe"),
 )
+OF_EVERY_STREAM = ("dashboard:configuration", "dashboard:people")
+"""Pages that are not for who is narrowed to some streams."""
 LISTS = (
     (_("Dead letters of all groups"), "?sort=-dead"),
     (_("In flight of all groups"), "?sort=-pending"),
@@ -98,6 +100,8 @@ def hits(caller: Caller, question: str) -> list[Hit]:
 def _fixed(caller: Caller, asked: str) -> Iterator[Hit]:
     for kind, rows in ((_("page"), PAGES), (_("action"), ACTIONS)):
         for text, address, scope in rows:
+            if caller.streams and address in OF_EVERY_STREAM:
+                continue
             if languages.matches(text, lambda said: asked.casefold() in said):
                 yield _hit(caller, str(kind), str(text), reverse(address), scope)
     for text, query in LISTS:
@@ -175,9 +179,7 @@ def _names_of_streams(caller: Caller, part: str) -> "QuerySet[Stream, str]":
 def _names_of_groups(caller: Caller, part: str) -> "QuerySet[Group, tuple[str, str]]":
     """With a part of the group's name, or after one of its stream's: ``orders bil``, ``orders / billing``."""
     *of_stream, of_group = part.replace("/", " ").split() or [part]
-    found = Group.objects.filter(
-        stream__workspace=caller.workspace, stream__internal=False, name__icontains=of_group
-    )
+    found = selectors.groups_of(caller).filter(name__icontains=of_group)
     for each in of_stream:
         found = found.filter(stream__name__icontains=each)
     return found.order_by("name", "stream__name").values_list("stream__name", "name")[:MOST_OF_A_KIND]

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
-from dashboard.forms import BootstrapMixin
+from dashboard.forms import BootstrapMixin, PatternsField
 from streams import naming
 from streams.models import Plan, Role, Workspace
 
@@ -47,6 +47,16 @@ class PersonForm(BootstrapMixin, forms.Form):
         help_text=_("Used to log in; may be an e-mail address."),
     )
     role = forms.ChoiceField(label=_("Role"), choices=ROLES, initial=Role.VIEWER)
+    streams = PatternsField()
+
+
+class NarrowingForm(BootstrapMixin, forms.Form):
+    """The streams that a person of the workspace is narrowed to; it stands beside the form of a new one."""
+
+    streams = PatternsField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="narrowed_%s", **kwargs)
 
 
 class WorkspaceForm(BootstrapMixin, forms.Form):

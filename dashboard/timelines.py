@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 from dashboard import formats
 from streams import selectors
-from streams.models import Event, Stream, Workspace
+from streams.access import Caller
+from streams.models import Event, Stream
 
 MOST_BARS = 72
 MOST_EVENTS = 50
@@ -94,7 +95,13 @@ def edges(first_ms: int, last_ms: int) -> list[int]:
 
 
 def timeline_of(
-    stream: Stream, *, first_ms: int, last_ms: int, zoomed: bool = False, retained_from_ms: int | None = None
+    caller: Caller,
+    stream: Stream,
+    *,
+    first_ms: int,
+    last_ms: int,
+    zoomed: bool = False,
+    retained_from_ms: int | None = None,
 ) -> Timeline:
     """The volume from one moment to another (unix ms, both included), with what else is known of that span.
 
@@ -108,7 +115,11 @@ def timeline_of(
         Bar(start, end, offset, count)
         for start, end, offset, count in zip(times, times[1:], offsets, counts, strict=False)
     ]
-    marks = [*_of_retention(times, retained_from_ms), *_of_groups(stream, bars), *_of_events(stream, times)]
+    marks = [
+        *_of_retention(times, retained_from_ms),
+        *_of_groups(stream, bars),
+        *_of_events(caller, stream, times),
+    ]
     return Timeline(bars, times[1] - times[0], marks, zoomed)
 
 
@@ -143,21 +154,22 @@ def _of_groups(stream: Stream, bars: Sequence[Bar]) -> list[Mark]:
 
 
 def turns_of(
-    stream: Stream, *, since_ms: int | None, until_ms: int, group: str | None = None
+    caller: Caller, stream: Stream, *, since_ms: int | None, until_ms: int, group: str | None = None
 ) -> list[tuple[int, str]]:
-    """What was done to a stream in a span: when (unix ms), and what by whom; the newest first.
+    """What was done to a stream in a span, as a caller may see it: when (unix ms), and what by whom; the newest first.
 
     Args:
         group: only what concerns this group, or the stream as a whole.
     """
     since = None if since_ms is None else datetime.fromtimestamp(since_ms / 1000, UTC)
     until = datetime.fromtimestamp(until_ms / 1000, UTC)
-    return _told(selectors.stream_turns(stream, since=since, until=until, limit=MOST_EVENTS, group=group))
+    found = selectors.stream_turns(caller, stream, since=since, until=until, limit=MOST_EVENTS, group=group)
+    return _told(found)
 
 
-def turns_in(workspace: Workspace, *, since: datetime, until: datetime) -> list[tuple[int, str]]:
+def turns_in(caller: Caller, *, since: datetime, until: datetime) -> list[tuple[int, str]]:
     """What was done to the streams of a workspace and to the processes in a span, as ``turns_of`` tells it."""
-    return _told(selectors.workspace_turns(workspace, since=since, until=until, limit=MOST_EVENTS))
+    return _told(selectors.workspace_turns(caller, since=since, until=until, limit=MOST_EVENTS))
 
 
 def _told(events: Sequence[Event]) -> list[tuple[int, str]]:
@@ -168,9 +180,9 @@ def _told(events: Sequence[Event]) -> list[tuple[int, str]]:
     return told
 
 
-def _of_events(stream: Stream, times: Sequence[int]) -> list[Mark]:
+def _of_events(caller: Caller, stream: Stream, times: Sequence[int]) -> list[Mark]:
     span = times[-1] - times[0]
-    turns = turns_of(stream, since_ms=times[0], until_ms=times[-1] + 1)
+    turns = turns_of(caller, stream, since_ms=times[0], until_ms=times[-1] + 1)
     return [Mark((at_ms - times[0]) / span, "event", text) for at_ms, text in turns]
 
 

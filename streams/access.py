@@ -83,16 +83,13 @@ class Caller:
     def demand_stream(self, name: str) -> None:
         """Raises Refusal ``forbidden`` outside the patterns that narrow this caller."""
         if not bearer.streams_cover(self.streams, name):
-            raise Refusal("forbidden", f"This token is not for stream {name!r}.", stream=name)
+            raise Refusal("forbidden", f"{self._who} is not for stream {name!r}.", stream=name)
 
     def demand_patterns(self, patterns: Iterable[str]) -> None:
         """Raises Refusal ``forbidden`` unless name patterns reach no further than those that narrow this caller."""
         if not self.reaches(patterns):
-            raise Refusal(
-                "forbidden",
-                "This token is restricted to streams, and this reaches further.",
-                streams=list(self.streams),
-            )
+            said = f"{self._who} is restricted to streams, and this reaches further."
+            raise Refusal("forbidden", said, streams=list(self.streams))
 
     def reaches(self, patterns: Iterable[str]) -> bool:
         """Whether name patterns reach no further than those that narrow this caller; no pattern is every stream.
@@ -107,11 +104,12 @@ class Caller:
     def demand_every_stream(self) -> None:
         """Raises Refusal ``forbidden`` for a caller that is narrowed to some streams."""
         if self.streams:
-            raise Refusal(
-                "forbidden",
-                "This token is restricted to streams; this applies to all.",
-                streams=list(self.streams),
-            )
+            said = f"{self._who} is restricted to streams; this applies to all."
+            raise Refusal("forbidden", said, streams=list(self.streams))
+
+    @property
+    def _who(self) -> str:
+        return "Your access" if self.role else "This token"
 
     @property
     def may_change_rules(self) -> bool:
@@ -125,7 +123,7 @@ class Caller:
 
     @property
     def sees_inside_runs(self) -> bool:
-        """A run is the whole installation's: what it met is no other workspace's to see, nor a narrowed token's."""
+        """A run is the whole installation's: what it met is no other workspace's to see, nor a narrowed caller's."""
         return self.workspace.name == DEFAULT_WORKSPACE and not self.streams
 
     def demand_rule(self) -> None:
@@ -183,6 +181,7 @@ def caller_for_user(
         workspace=chosen.workspace,
         scopes=ROLE_SCOPES[chosen.role],
         actor=Actor(user.get_username(), address),
+        streams=tuple(chosen.streams),
         role=chosen.role,
     )
 
@@ -343,7 +342,7 @@ def filters_of(caller: Caller) -> "QuerySet[SavedFilter]":
     """The saved filters that a caller may use: those of the workspace, and a person's own; by name.
 
     Raises:
-        Refusal: ``forbidden`` without the scope ``read`` or for a token that is narrowed to streams.
+        Refusal: ``forbidden`` without the scope ``read`` or for a caller that is narrowed to streams.
     """
     caller.demand("read")
     caller.demand_every_stream()
@@ -369,7 +368,7 @@ def membership_for(caller: Caller, name: str, *, workspace: Workspace) -> Member
     """A person of a workspace that the caller administers.
 
     Raises:
-        Refusal: ``forbidden`` without the scope ``admin`` or for a token that is narrowed to streams;
+        Refusal: ``forbidden`` without the scope ``admin`` or for a caller that is narrowed to streams;
             ``user_not_found`` when nobody of that name belongs to the workspace.
     """
     caller.demand("admin")

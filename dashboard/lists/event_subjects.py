@@ -64,9 +64,10 @@ def _pages(caller: Caller, names: set[str]) -> dict[tuple[str, str, str], str]:
     rules = AlertRule.objects.filter(workspace=caller.workspace, name__in=names)
     found = {
         (RULE, name, ""): reverse("dashboard:alert_rule", args=[name])
-        for name in rules.values_list("name", flat=True)
+        for name, stream in rules.values_list("name", "stream")
+        if caller.reaches((stream,))
     }
-    if caller.may("admin"):
+    if caller.may("admin") and not caller.streams:  # who is narrowed sees no event about a person or a token
         people = Membership.objects.filter(workspace=caller.workspace, user__username__in=names)
         for name in people.values_list("user__username", flat=True):
             found[PERSON, name, ""] = f"{reverse('dashboard:people')}#person-{quote(name)}"

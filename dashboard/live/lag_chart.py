@@ -9,6 +9,7 @@ from dashboard import formats, timelines
 from dashboard.live.live_ranges import LiveRange
 from dashboard.live.silent import Silent, silent_in
 from streams import selectors
+from streams.access import Caller
 from streams.selectors import GroupView, LagPoint
 from streams.verdicts import EVERY_MS
 
@@ -72,7 +73,7 @@ class LagChart:
         ]
 
 
-def lag_chart_of(view: GroupView, asked: LiveRange, *, now: datetime) -> LagChart:
+def lag_chart_of(caller: Caller, view: GroupView, asked: LiveRange, *, now: datetime) -> LagChart:
     """A group's lag over a range, look by look where these are kept, else by the highest of each minute."""
     by_minute = asked.since < now - LOOKS_KEPT - timedelta(seconds=LOOK_S)
     step_s = MINUTE_S if by_minute else LOOK_S
@@ -89,7 +90,7 @@ def lag_chart_of(view: GroupView, asked: LiveRange, *, now: datetime) -> LagChar
     )
     group = view.group
     turns = timelines.turns_of(
-        group.stream, since_ms=asked.since_ms, until_ms=asked.until_ms, group=group.name
+        caller, group.stream, since_ms=asked.since_ms, until_ms=asked.until_ms, group=group.name
     )
     return LagChart(asked, step_s, drawn, turns, silent)
 

@@ -7,8 +7,9 @@ workspace, never reaches the wrong page.
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -71,6 +72,7 @@ class OverviewSampled:
     sent to nobody (the channel layer keeps nothing for a subscriber that is away, as when the store restarts).
     So many ``alerts`` fire by rules that are not muted; ``alerts_mark`` differs once others do, ``events_mark`` once
     something is on record that was not, and ``groups_mark`` once a group is in another status.
+    ``narrowed_to``, which no page is told: the sums are of the streams inside these name patterns, for such people.
     """
 
     kind: ClassVar[str] = "overview_sampled"
@@ -88,6 +90,7 @@ class OverviewSampled:
     alerts_mark: str
     events_mark: int
     groups_mark: int
+    narrowed_to: tuple[str, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -95,7 +98,7 @@ class OverviewSampled:
 
     @property
     def group(self) -> str:
-        return workspace_group(self.workspace_id)
+        return workspace_group(self.workspace_id, self.narrowed_to)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,14 +240,19 @@ def workspace_topic(workspace_id: int) -> str:
     return f"{WORKSPACE_PREFIX}{workspace_id}"
 
 
-def workspace_group(workspace_id: int) -> str:
-    """The group of a workspace's sums."""
-    return f"live.workspace.{workspace_id}"
+def workspace_group(workspace_id: int, streams: Collection[str] = ()) -> str:
+    """The group of a workspace's sums, or of those of the streams inside some name patterns."""
+    if not streams:
+        return f"live.workspace.{workspace_id}"
+    patterns = sha256(" ".join(sorted(set(streams))).encode()).hexdigest()
+    return f"live.workspace.{workspace_id}.{patterns[:32]}"
 
 
 def wire(event: Event | Here | Gone | WorkerSilent) -> dict[str, Any]:
     """The event as the browser gets it, with its kind."""
-    return {"kind": event.kind, **asdict(event)}
+    told = {"kind": event.kind, **asdict(event)}
+    told.pop("narrowed_to", None)
+    return told
 
 
 def in_language(event: dict[str, Any], language: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from channels.db import database_sync_to_async
 from dashboard.live import live_events
 from dashboard.live.live_events import OverviewSampled, StreamSampled
 from dashboard.live.means import CARRY_S, MEAN_S, Course
+from dashboard.live.narrowed import NarrowedSums, sum_of
 from streams import selectors
 from streams.models import Stream, Workspace
 from streams.selectors import SILENT_MS, Firing, StreamView
@@ -28,8 +29,6 @@ BEAT_S = 1.0
 SOONEST_S, LATEST_S = 0.25, 1.25
 # Streams that were made or deleted are found by looking at the rows now and then.
 ROWS_EVERY_S = 2.0
-# What moves, and what slows down, is told every second; a rate that was told before that has ended.
-RATE_HOLDS_MS = 3_000
 # How often a stream that has come to rest is told again: a store that was away is back within a second for the
 # worker, and within two for the web processes that listen to it.
 REPEATS = 5
@@ -49,6 +48,7 @@ class Feed:
         self._workspaces: set[int] = set()
         self._firing: dict[int, Firing] = {}
         self._newest_events: dict[int, int] = {}
+        self._narrowed = NarrowedSums()
         self._statuses_ms = 0
         self._rows_at = self._told_at = 0.0
         self._beats = 0
@@ -86,7 +86,7 @@ class Feed:
         for event in self._last.values():
             by_workspace.setdefault(event.workspace_id, []).append(event)
         return [
-            _sum(
+            sum_of(
                 workspace_id,
                 events,
                 at_ms=at_ms,
@@ -97,6 +97,13 @@ class Feed:
             )
             for workspace_id, events in by_workspace.items()
         ]
+
+    async def _narrowed_sums(self, *, at_ms: int) -> list[OverviewSampled]:
+        """One event for each way in which people who look now are narrowed to some streams."""
+        await self._narrowed.look()
+        return self._narrowed.sums(
+            self._last.values(), at_ms=at_ms, beat=self._beats, groups_mark=self._statuses_ms
+        )
 
     async def _deliver(self) -> None:
         """Send what waits; what cannot be sent now goes with the next beat, unless something newer comes first."""
@@ -163,7 +170,10 @@ class Feed:
                 await self._deliver()
                 await self._look_at_marks()
                 self._beats += 1
-                await live_events.send_many(self.sums(at_ms=int(time.time() * 1000)))
+                at_ms = int(time.time() * 1000)
+                await live_events.send_many(
+                    [*self.sums(at_ms=at_ms), *await self._narrowed_sums(at_ms=at_ms)]
+                )
             except Exception:
                 # The pages say by themselves that their numbers are stale; the next beat may get through.
                 logger.exception("The live sums could not be sent.")
@@ -185,6 +195,7 @@ class Feed:
         """Ask how new streams stand and forget the deleted ones; those that are known cost nothing. And what fires."""
         self._firing = await database_sync_to_async(selectors.firing_by_workspace)()
         self._workspaces = await database_sync_to_async(_workspace_ids)()
+        await database_sync_to_async(self._narrowed.find)()
         there = await database_sync_to_async(_stream_ids)()
         for gone in self._last.keys() - there:
             del self._last[gone]
@@ -196,35 +207,6 @@ class Feed:
                     self._last.setdefault(
                         view.stream.stream_id, live_events.stream_sampled(view, at_ms=at_ms)
                     )
-
-
-def _sum(
-    workspace_id: int,
-    events: Sequence[StreamSampled],
-    *,
-    at_ms: int,
-    beat: int,
-    firing: Firing,
-    events_mark: int,
-    groups_mark: int,
-) -> OverviewSampled:
-    moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
-    return OverviewSampled(
-        beat=beat,
-        workspace_id=workspace_id,
-        at_ms=at_ms,
-        streams=len(events),
-        messages=sum(event.messages for event in events),
-        bytes=sum(event.bytes for event in events),
-        rate_in=sum(event.rate_in or 0.0 for event in moving),
-        bytes_in=sum(event.bytes_in or 0.0 for event in moving),
-        rate_out=sum(event.rate_out or 0.0 for event in moving),
-        last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
-        alerts=firing.loud,
-        alerts_mark=firing.mark,
-        events_mark=events_mark,
-        groups_mark=groups_mark,
-    )
 
 
 def _marks(above: int) -> tuple[dict[int, int], int]:

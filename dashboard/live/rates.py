@@ -18,7 +18,7 @@ from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
 from streams.access import Caller
 from streams.log.stats import Figures
-from streams.models import Stream, Workspace
+from streams.models import Stream
 from streams.selectors import METRICS_STREAM, Sampling
 
 LIVE_CHART_S = 15 * 60
@@ -58,7 +58,8 @@ class Series:
     def mean_in(self) -> float | None:
         """As ``selectors.rate_lately`` of the quarter of an hour in which it ends."""
         lately = self.rate_in[-LIVE_CHART_S:]
-        return selectors.rate_lately(sum(filter(None, lately)), unsampled_s=lately.count(None))
+        unsampled_s = lately.count(None) + LIVE_CHART_S - len(lately)
+        return selectors.rate_lately(sum(filter(None, lately)), unsampled_s=unsampled_s)
 
     @property
     def lines(self) -> dict[str, Line]:
@@ -138,13 +139,14 @@ def per_second(
     return values
 
 
-def workspace_series(workspace: Workspace, *, now_s: float | None = None) -> Series:
-    """The sum over a workspace's streams; rest is drawn as nought, as far as somebody sampled."""
+def workspace_series(caller: Caller, *, now_s: float | None = None) -> Series:
+    """The sum over the streams that a caller may see; rest is drawn as nought, as far as somebody sampled."""
     until_s = int(selectors.sampling().known_until_ms / 1000 if now_s is None else now_s)
-    flows = [(flow.at_ms / 1000, flow) for flow in selectors.flow_of(workspace)]
+    found, cut_ms = selectors.flow_of(caller)
+    flows = [(flow.at_ms / 1000, flow) for flow in found]
     if flows and 0 <= until_s - flows[-1][0] <= CARRY_S:
         until_s = int(flows[-1][0])  # what came since then is not known yet
-    since_s = int(max(until_s - LIVE_CHART_S - MEAN_S + 1, _sampled_since_s()))
+    since_s = int(max(until_s - LIVE_CHART_S - MEAN_S + 1, _sampled_since_s(), (cut_ms or 0) / 1000))
     silent = silent_in(since_ms=since_s * 1000, until_ms=until_s * 1000)
     lines = (
         per_second(
@@ -220,9 +222,9 @@ def _after_silence(line: Line) -> list[float]:
     return known[::-1]
 
 
-def moving_of(workspace: Workspace) -> Moved:
-    """How fast a workspace's streams move together now."""
-    flows = selectors.flow_of(workspace, most=MEAN_S + 1)
+def moving_of(caller: Caller) -> Moved:
+    """How fast the streams that a caller may see move together now."""
+    flows, _ = selectors.flow_of(caller, most=MEAN_S + 1)
     course = Course(Moved(each.at_ms / 1000, each.rate_in, each.bytes_in, each.rate_out) for each in flows)
     return course.mean_now(time.time())
 
@@ -235,14 +237,14 @@ def arriving(stream_ids: Collection[str]) -> dict[str, float]:
 
 
 def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Totals:
-    """The sums over a workspace's streams, now.
+    """The sums over the streams that a caller may see, now.
 
     Args:
         counted: of all of them, where that has just been read.
     """
     overview = selectors.overview(caller, counted=counted)
     seen = selectors.sampling()
-    moving = moving_of(caller.workspace) if seen.is_going_on else UNKNOWN
+    moving = moving_of(caller) if seen.is_going_on else UNKNOWN
     return Totals(
         at_ms=seen.at_ms,
         streams=overview.streams,

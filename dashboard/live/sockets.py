@@ -51,15 +51,16 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(code=NOT_LOGGED_IN)
             return
         session = self.scope.get("session")
+        session_key = session.session_key if session is not None else None
+        self.own_groups = [person_group(user.pk), *([session_group(session_key)] if session_key else [])]
+        # Joined before it is asked what the person may: what changes after that is heard.
+        for group in self.own_groups:
+            await self.channel_layer.group_add(group, self.channel_name)
         try:
             self.caller = await database_sync_to_async(_caller)(user, session)
         except Refusal:
             await self.close(code=NOT_LOGGED_IN)
             return
-        session_key = session.session_key if session is not None else None
-        self.own_groups = [person_group(user.pk), *([session_group(session_key)] if session_key else [])]
-        for group in self.own_groups:
-            await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
 
     async def dispatch(self, message: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from dashboard.live.live_ranges import LiveRange
 from dashboard.live.means import MEAN_S, mean_of, means
 from dashboard.live.silent import Silent, silent_in
 from streams import selectors
+from streams.access import Caller
 from streams.models import Stream
 from streams.selectors import SampledStep
 
@@ -71,7 +72,7 @@ class RateChart:
         ]
 
 
-def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateChart:
+def rate_chart_of(caller: Caller, stream: Stream, asked: LiveRange, *, now: datetime) -> RateChart:
     """A stream's rates over a range, from the worker's samples of it."""
     step_s = next((step for most, step in STEPS_S if asked.seconds <= most), 30)
     now_ms = int(now.timestamp() * 1000)
@@ -92,7 +93,7 @@ def rate_chart_of(stream: Stream, asked: LiveRange, *, now: datetime) -> RateCha
         step_s,
         [read[place] for place in shown],
         {field: [line[place] for place in shown] for field, line in told.items()},
-        timelines.turns_of(stream, since_ms=asked.since_ms, until_ms=asked.until_ms),
+        timelines.turns_of(caller, stream, since_ms=asked.since_ms, until_ms=asked.until_ms),
         silent,
         selectors.lately_in(samples, since_ms=cut_ms or first_ms, now_ms=now_ms, unsampled=silent.seconds),
         cut_ms,

@@ -20,7 +20,7 @@ from dashboard.live.live_events import (
     WorkerSilent,
 )
 from dashboard.stream_rows import UNKNOWN
-from streams import selectors
+from streams import bearer, selectors
 from streams.access import Caller
 from streams.models import Group, Stream
 from streams.services.open_pages import absent_group, consumers_group, stream_group
@@ -60,7 +60,7 @@ def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
     if found.keys() - {here}:
         return found
     if OVERVIEW in wanted:
-        found[OVERVIEW] = Topic(OVERVIEW, live_events.workspace_group(caller.workspace.pk))
+        found[OVERVIEW] = Topic(OVERVIEW, live_events.workspace_group(caller.workspace.pk, caller.streams))
     if PROCESSES in wanted:
         found[PROCESSES] = Topic(PROCESSES, live_events.PROCESSES_GROUP)
     stream_names = {name.removeprefix(STREAM_PREFIX) for name in wanted if name.startswith(STREAM_PREFIX)}
@@ -82,6 +82,9 @@ def _absent(caller: Caller, name: str) -> Topic | None:
         parts = of_group.split("/", 1)
     else:
         return None
+    if not bearer.streams_cover(caller.streams, parts[0]):
+        # Nobody tells the group of a stream without a name: when another one is made is not the caller's to hear.
+        parts = ["", name]
     return Topic(name, absent_group(caller.workspace.pk, *parts), is_absent=True)
 
 

@@ -1,7 +1,7 @@
 """What a stream shall keep, as a person writes it, and what that would take away."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from dashboard.stream_rows import StreamRow
 from streams import selectors
 from streams.forecasts import Outlook
 from streams.log.preview import Preview
-from streams.models import Policy, Stream
+from streams.models import Stream
 from streams.models.policy import POLICY_LIMITS
 from streams.models.stream import Discard, Retention
 from streams.services.plans import within_plan
@@ -87,14 +87,13 @@ class RetentionForm(BootstrapMixin, OpenForm):
         choices=[(Discard.OLD, _("Discard oldest")), (Discard.NEW, _("Refuse new"))],
     )
 
-    def __init__(self, *args: Any, stream: Stream, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, stream: Stream, policies: Iterable[str], **kwargs: Any) -> None:
         held = {name: getattr(stream, name) for name in self.base_fields}
         super().__init__(*args, initial=_texts(held), **kwargs)
         self.stream = stream
-        names = Policy.objects.filter(workspace=stream.workspace).values_list("name", flat=True)
         policy = self.fields["policy"]
         assert isinstance(policy, forms.ChoiceField)
-        policy.choices = [("", _("none: own limits")), *((name, name) for name in names)]
+        policy.choices = [("", _("none: own limits")), *((name, name) for name in policies)]
 
     def differences(self, changes: Mapping[str, Any]) -> list[Moved]:
         """What saving these would change, in words."""

@@ -335,18 +335,22 @@ def root_command(base_url: str, path: str) -> str:
 def people_command(base_url: str, form: PersonForm) -> str:
     """The people of the workspace, and the one more that the form holds; without a name that is refused."""
     people = f"{base_url}/api/v1/users/"
-    added = {field: str(form[field].value() or "") for field in ("name", "role")}
+    added: dict[str, Any] = {field: str(form[field].value() or "") for field in ("name", "role")}
+    if form.is_bound and "streams" not in form.errors and form.cleaned_data["streams"]:
+        added["streams"] = form.cleaned_data["streams"]
     return f"{call(people)}\n\n{call(people, body=json.dumps(added))}"
 
 
 @register.simple_tag
-def person_command(base_url: str, person: PersonView, what: str, role: str) -> str:
-    """A person given a role, or where there is none a one-time password ("password"), or removed."""
+def person_command(base_url: str, person: PersonView, what: str, role: str, streams: Sequence[str]) -> str:
+    """A person given a role ("role"), streams ("streams"), a one-time password ("password"), or removed ("remove")."""
     at = f"{base_url}/api/v1/users/{quote(person.name)}"
     if what == "password":
         return call(asked(f"{at}/password", ("workspace", person.workspace)), method="-X POST ")
     path = asked(at, ("workspace", person.workspace))
-    return change_call(path, {"role": role}) if role else call(path, method="-X DELETE ")
+    if what == "remove":
+        return call(path, method="-X DELETE ")
+    return change_call(path, {"role": role} if what == "role" else {"streams": list(streams)})
 
 
 @register.simple_tag

@@ -45,11 +45,11 @@ class Chips:
 
 @register.simple_tag(takes_context=True)
 def saved_filters(context: dict[str, Any], page: str) -> Chips | None:
-    """What is kept for a page, as its address stands; None where nobody is known, or who may not read what it names."""
+    """What is kept for a page, as its address stands; None where nobody is known, or who may not read all."""
     request = context["request"]
     if not isinstance(request, HttpRequest) or not hasattr(request, "caller"):
         return None
-    if not request.caller.may("read"):
+    if not request.caller.may("read") or request.caller.streams:
         return None
     given = request.GET
     chips = [_chip(saved, given) for saved in selectors.filters_saved(request.caller, page=page)]

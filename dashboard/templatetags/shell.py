@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from dashboard import words, zones
-from streams import selectors
+from streams import bearer, selectors
 from streams.access import Caller, role_for
 from streams.log.errors import LogError
 from streams.selectors import Sampling
@@ -91,6 +91,22 @@ def lacks(caller: Any, scope: str) -> str:
 
 
 @register.simple_tag
+def lacks_for_all(caller: Any, scope: str) -> str:
+    """What a caller lacks of a right over every stream, as a sentence; empty when they have it."""
+    narrowed = isinstance(caller, Caller) and caller.may(scope) and caller.streams
+    return (
+        _("Your access is restricted to streams; this applies to all.") if narrowed else lacks(caller, scope)
+    )
+
+
+@register.simple_tag
+def lacks_for_stream(caller: Caller, scope: str, name: str) -> str:
+    """What a caller lacks of a right over a stream of that name, as a sentence; empty when they have it."""
+    outside = caller.may(scope) and not bearer.streams_cover(caller.streams, name)
+    return _("Your access is restricted to other streams.") if outside else lacks(caller, scope)
+
+
+@register.simple_tag
 def lacks_rule(caller: Caller) -> str:
     """What a caller lacks to rule all workspaces, as a sentence; empty when they do."""
     return "" if caller.rules_all else _("This needs the role admin in the workspace default.")
@@ -116,9 +132,9 @@ def sort_state(sort: str, column: str, first: str) -> SortState:
 
 @register.simple_tag(takes_context=True)
 def firing(context: dict[str, Any]) -> selectors.Firing:
-    """What fires in the workspace of who looks."""
+    """What fires, as far as who looks may see it."""
     caller = getattr(context.get("request"), "caller", None)
-    return selectors.Firing() if caller is None else selectors.firing_in(caller.workspace)
+    return selectors.Firing() if caller is None else selectors.firing_for(caller)
 
 
 @register.simple_tag

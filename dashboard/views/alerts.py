@@ -13,6 +13,7 @@ from dashboard import formats, quantities
 from dashboard.alert_forms import NewRuleForm, RuleDeleteForm, RuleFields, RuleForm
 from dashboard.forms import refusal_show
 from dashboard.quantities import number_of
+from dashboard.templatetags.shell import lacks_for_all
 from dashboard.views.door import base_url, console_action, console_form, safe_next
 from streams import selectors
 from streams.access import Caller, rule_for
@@ -35,6 +36,8 @@ JUDGED = ("stream", "group", "watch", "limit", "clear", "statuses", "lasting")
 def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
     """What fires, the rules and the form of a new one; a POST tries it or makes it, and an address tries it again."""
     caller.demand(_right(request))
+    if _right(request) == "manage":
+        caller.demand_every_stream()
     asks_try = _asks_try(request)
     address = _judged(request.GET, "name") if asks_try else None
     form = NewRuleForm(request.POST if request.method == "POST" else address)
@@ -54,7 +57,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         except Refusal as refusal:
             _show(refusal, form)
     # Looked at first: what fires in between, the page says to be newer.
-    known = selectors.firing_in(caller.workspace)
+    known = selectors.firing_for(caller)
     firing = _page(request, caller, "firing")
     context = {
         "section": "alerts",
@@ -69,7 +72,8 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
         "tried": tried,
         "tried_rule": tried_rule,
         "tried_at": _tried_at(request, form) if tried else "",
-        "may_manage": caller.may("manage"),
+        "may_manage": caller.may_change_rules,
+        "needs_manage": lacks_for_all(caller, "manage"),
         "base_url": base_url(request),
     }
     return render(request, "dashboard/alerts.html", context, status=422 if form.errors else 200)
@@ -114,7 +118,8 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "tried": tried,
         "tried_rule": tried_rule,
         "tried_at": _tried_at(request, form) if tried else "",
-        "may_manage": caller.may("manage"),
+        "may_manage": caller.may_change_rules,
+        "needs_manage": lacks_for_all(caller, "manage"),
         "base_url": base_url(request),
     }
     status = 409 if form.moved and not tried else 422 if form.errors else 200
@@ -238,6 +243,7 @@ def _page(request: HttpRequest, caller: Caller, state: str) -> AlertPage:
 
 def _tried(caller: Caller, form: RuleFields, name: str) -> tuple[AlertRule, BackTest]:
     """The rule that a form holds, which is not saved, and what it would have done."""
+    caller.demand_patterns((form.cleaned_data["stream"],))
     candidate = AlertRule(workspace=caller.workspace, name=name, **form.settings())
     rule_check(candidate)
     return candidate, selectors.back_test(candidate, now_ms=int(time.time() * 1000))
@@ -257,6 +263,8 @@ def _tell_secret(request: HttpRequest, rule: AlertRule) -> None:
 
 
 def _show(refusal: Refusal, form: RuleFields) -> None:
+    if refusal.code == "forbidden":
+        raise refusal
     if refusal.code == "alert_rule_exists":
         form.add_error("name", refusal.message)
     else:

@@ -21,6 +21,7 @@ from streams.api.declared.state import exported
 def configuration(request: HttpRequest, caller: Caller) -> HttpResponse:
     """A form for a file; what it changes is shown first, and made when it was seen; htmx asks for that again."""
     caller.demand("read" if request.method == "GET" else "admin")
+    caller.demand_every_stream()
     if request.method == "GET":
         return _page(request, caller, ConfigurationForm())
     form = ConfigurationForm(request.POST, request.FILES)
@@ -68,6 +69,7 @@ class _Wanted:
 def download(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The file of now."""
     caller.demand("read")
+    caller.demand_every_stream()
     answer = HttpResponse(exported(caller.workspace), content_type="application/yaml; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{caller.workspace.name}.yaml"'
     return answer

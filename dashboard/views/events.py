@@ -117,7 +117,7 @@ def _found(request: HttpRequest, caller: Caller, **fixed: Any) -> dict[str, Any]
     if not form.is_valid():
         return {**around, "wanted": None, "rows": []}
     wanted = form.wanted(**fixed)
-    events_mark = selectors.newest_event(caller.workspace)
+    events_mark = selectors.newest_event(caller)
     # One more than is shown tells whether there are older ones (or newer ones, going back).
     found = selectors.events_found(caller, wanted, limit=PAGE_SIZE + 1)
     more, back = len(found) > PAGE_SIZE, wanted.after is not None

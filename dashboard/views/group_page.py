@@ -249,7 +249,7 @@ def page_context(request: HttpRequest, caller: Caller, group: Group) -> dict[str
     """Everything on a group's page, with forms that nobody has filled in."""
     stands, now = standing(group), timezone.now()
     asked = live_range_of(request.GET, now=now)
-    lag_chart = lag_chart_of(stands["shown"].view, asked, now=now)
+    lag_chart = lag_chart_of(caller, stands["shown"].view, asked, now=now)
     sought: dict[str, Any] = {}
     if caller.may("read"):
         sought = _sought(group, caller, now=stands["shown"].state.delivered_offset + 1)

@@ -16,7 +16,7 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
     found = topics.resolve(caller, names)
     events = []
     if live_events.OVERVIEW in found:
-        totals, firing = rates.totals(caller), selectors.firing_in(caller.workspace)
+        totals, firing = rates.totals(caller), selectors.firing_for(caller)
         overview = live_events.OverviewSampled(
             beat=0,
             workspace_id=caller.workspace.pk,
@@ -30,7 +30,7 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
             last_ms=totals.last_ms,
             alerts=firing.loud,
             alerts_mark=firing.mark,
-            events_mark=selectors.newest_event(caller.workspace),
+            events_mark=selectors.newest_event(caller),
             groups_mark=selectors.statuses_changed_ms(),
         )
         events.append((live_events.OVERVIEW, live_events.wire(overview)))

@@ -19,7 +19,6 @@ from dashboard.stream_rows import FULL_FROM
 from dashboard.views.door import base_url, console_page, is_part
 from streams import selectors
 from streams.access import Caller
-from streams.models import Stream
 from streams.upkeep import processes
 
 EVENTS_SHOWN = 8
@@ -43,11 +42,11 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
     if is_part(request):
         context = _attention(caller) | {"again": True}
         if "usual" in request.GET:
-            usual = usual_in(caller, rates.workspace_series(caller.workspace))
+            usual = usual_in(caller, rates.workspace_series(caller))
             context |= {"says_usual": True, **_usual_context(caller, usual)}
         answer = render(request, "dashboard/parts/attention.html", context)
     else:
-        series = rates.workspace_series(caller.workspace)
+        series = rates.workspace_series(caller)
         asked = live_range_of(request.GET, now=timezone.now(), ranges=ONLY_DEFAULT)
         shown, lines = series, series.means
         if not asked.is_live:
@@ -55,7 +54,7 @@ def overview(request: HttpRequest, caller: Caller) -> HttpResponse:
             shown, lines = series.within(*part), lines.within(*part)
         turns = []
         if caller.may("read"):
-            turns = timelines.turns_in(caller.workspace, since=asked.since, until=asked.until)
+            turns = timelines.turns_in(caller, since=asked.since, until=asked.until)
         context = {
             "section": "overview",
             "caller": caller,
@@ -79,15 +78,14 @@ def usual_in(caller: Caller, series: rates.Series) -> selectors.UsualNow | None:
     """
     if not selectors.sampling().is_going_on:
         return None
-    held = Stream.objects.filter(workspace=caller.workspace, internal=False)
-    streams = list(held.values_list("stream_id", "archive")[:MOST_STREAMS])
+    streams = list(selectors.streams_of(caller).values_list("stream_id", "archive")[:MOST_STREAMS])
     if len(streams) == MOST_STREAMS or not all(archive for _, archive in streams):
         return None
     return selectors.usual_now([each for each, _ in streams], rate=series.mean_in, at=timezone.now())
 
 
 def _usual_context(caller: Caller, usual: selectors.UsualNow | None) -> dict[str, Any]:
-    position = selectors.history_position_newest(caller.workspace) if usual else None
+    position = selectors.history_position_newest(caller) if usual else None
     return {"usual": usual, "usual_position": position}
 
 
@@ -98,13 +96,15 @@ def _attention(caller: Caller) -> dict[str, Any]:
     running = processes.read(settings.ENV.processes_file)
     seen = selectors.sampling()
     # An event may name the key or the id of a message.
-    events = selectors.events_latest(caller.workspace, limit=EVENTS_READ) if caller.may("read") else []
+    events = []
+    if caller.may("read"):
+        events = selectors.events_found(caller, selectors.EventsWanted(), limit=EVENTS_READ)
     return {
         "caller": caller,
         "processes": running,
         "groups": groups,
         "groups_mark": groups_mark,
-        "demo": selectors.demo_of(caller.workspace),
+        "demo": selectors.demo_of(caller),
         "seen": seen,
         "statuses": [(status, DOTS[status], count) for status, count in groups.by_status.items()],
         "concerns": concerns(
@@ -112,7 +112,7 @@ def _attention(caller: Caller) -> dict[str, Any]:
             seen=seen,
             rows=rates.rows(filling),
             groups=groups.troubled,
-            firing=selectors.firing_in(caller.workspace).loud,
+            firing=selectors.firing_for(caller).loud,
             damaged=selectors.damaged_in(caller),
             now_s=time.time(),
         )[:CONCERNS_SHOWN],

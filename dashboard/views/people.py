@@ -1,13 +1,14 @@
 """People of the workspace: listed, taken in with a one-time password, given roles, deactivated, removed."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from dashboard.people_forms import PersonForm
+from dashboard.people_forms import NarrowingForm, PersonForm
 from dashboard.views.door import base_url, console_form
 from streams import selectors
 from streams.access import Caller, demand_account, membership_for
@@ -17,7 +18,7 @@ from streams.services.people import (
     admin_demand,
     password_reset,
     person_add,
-    person_change_role,
+    person_change,
     person_remove,
     person_set_active,
 )
@@ -27,12 +28,16 @@ from streams.services.people import (
 def people(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The list and the form; a new person's one-time password is in this one answer and nowhere else."""
     caller.demand("admin")
+    caller.demand_every_stream()
     form = PersonForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        name, role = form.cleaned_data["name"], form.cleaned_data["role"]
+        name = form.cleaned_data["name"]
         try:
             _membership, secret = person_add(
-                caller.workspace, name=name, role=role, actor=caller.actor, may_share=caller.rules_all
+                caller.workspace,
+                **form.cleaned_data,
+                actor=caller.actor,
+                may_share=caller.rules_all,
             )
         except Refusal as refusal:
             form.add_error("name", refusal.message)
@@ -43,12 +48,22 @@ def people(request: HttpRequest, caller: Caller) -> HttpResponse:
                 )
                 return redirect("dashboard:people")
             return _page(request, caller, form=PersonForm(), made=name, secret=secret)
-    return _page(request, caller, form=form)
+    return _page(request, caller, form=form, narrowing=_asks_narrow(request, caller))
+
+
+def _asks_narrow(request: HttpRequest, caller: Caller) -> tuple[str, NarrowingForm | None]:
+    """The person whom the address names, with the form of the streams that they are narrowed to."""
+    if request.method != "GET" or "narrow" not in request.GET:
+        return "", None
+    membership = membership_for(caller, request.GET["narrow"], workspace=caller.workspace)
+    return membership.user.get_username(), NarrowingForm(initial={"streams": membership.streams})
 
 
 @console_form
 def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """Give another role, or let the account log in or not; who opens the address again comes to the list."""
+    """Give another role or other streams, or let the account log in or not; who opens the address again comes to the
+    list.
+    """
     membership = membership_for(caller, name, workspace=caller.workspace)
     if request.method == "GET":
         return redirect("dashboard:people")
@@ -58,10 +73,12 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         if is_own and "seen_own" not in request.POST:
             admin_demand(membership, rules_all=caller.rules_all)
             return _confirm(request, caller, membership, what="role", role=role)
-        person_change_role(membership, role=role, actor=caller.actor, rules_all=caller.rules_all)
+        _change(caller, membership, role=role)
         messages.success(request, _("%(name)s is %(role)s now.") % {"name": name, "role": role})
         if is_own:
             return redirect("dashboard:overview")
+    elif "streams" in request.POST:
+        return _narrow(request, caller, membership)
     elif active in {"yes", "no"}:
         demand_account(caller, membership)
         person_set_active(membership, active=active == "yes", actor=caller.actor, rules_all=caller.rules_all)
@@ -70,8 +87,31 @@ def change(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         )
         messages.success(request, said % {"name": name})
     else:
-        raise Refusal("validation_error", "Specify a role, or whether the account is active.")
+        raise Refusal("validation_error", "Specify a role, streams, or whether the account is active.")
     return redirect("dashboard:people")
+
+
+def _change(caller: Caller, membership: Membership, **changes: Any) -> None:
+    person_change(membership, changes=changes, actor=caller.actor, rules_all=caller.rules_all)
+
+
+def _narrow(request: HttpRequest, caller: Caller, membership: Membership) -> HttpResponse:
+    """Narrow a person to the streams that a form names, or let them see all again."""
+    form, name = NarrowingForm(request.POST), membership.user.get_username()
+    if not form.is_valid():
+        return _page(request, caller, form=PersonForm(), narrowing=(name, form))
+    streams = form.cleaned_data["streams"]
+    is_own = bool(streams) and not membership.streams and name == caller.actor.name
+    if is_own and "seen_own" not in request.POST:
+        admin_demand(membership, rules_all=caller.rules_all)
+        return _confirm(request, caller, membership, what="streams", streams=streams)
+    _change(caller, membership, streams=streams)
+    if streams:
+        said = _("%(name)s sees only the streams %(patterns)s now.")
+        messages.success(request, said % {"name": name, "patterns": ", ".join(streams)})
+    else:
+        messages.success(request, _("%(name)s sees all streams now.") % {"name": name})
+    return redirect("dashboard:overview" if is_own else "dashboard:people")
 
 
 @console_form
@@ -102,8 +142,9 @@ def _confirm(
     caller: Caller,
     membership: Membership,
     *,
-    what: Literal["role", "password", "remove"],
+    what: Literal["role", "streams", "password", "remove"],
     role: str = "",
+    streams: Sequence[str] = (),
 ) -> HttpResponse:
     (person,) = selectors.people_of([membership])
     refusal = ""
@@ -118,6 +159,7 @@ def _confirm(
         "person": person,
         "what": what,
         "role": role,
+        "streams": streams,
         "is_self": person.name == caller.actor.name,
         "refusal": refusal,
         "base_url": base_url(request),
@@ -133,6 +175,7 @@ def _page(
     made: str = "",
     secret: str = "",
     is_out: bool = False,
+    narrowing: tuple[str, NarrowingForm | None] = ("", None),
 ) -> HttpResponse:
     found, more = selectors.people_page(caller.workspace)
     context = {
@@ -142,9 +185,11 @@ def _page(
         "more": more,
         "form": form,
         "roles": Role.values,
+        "narrowing": narrowing,
         "made": made,
         "secret": secret,
         "is_out": is_out,
         "base_url": base_url(request),
     }
-    return render(request, "dashboard/people.html", context, status=422 if form.errors else 200)
+    is_wrong = form.errors or (narrowing[1] and narrowing[1].errors)
+    return render(request, "dashboard/people.html", context, status=422 if is_wrong else 200)

@@ -14,6 +14,7 @@ from dashboard import formats
 from dashboard.history import answers
 from dashboard.history.sql_forms import QueryForm
 from dashboard.quantities import number_of
+from dashboard.templatetags.shell import lacks_for_all
 from dashboard.views.door import base_url, console_action, console_form, console_page, is_part
 from dashboard.views.stream_runs import obstacle
 from streams import selectors
@@ -175,7 +176,7 @@ def _page(request: HttpRequest, caller: Caller, form: QueryForm, **more: Any) ->
         "examples": EXAMPLES,
         "saved": selectors.queries_saved(caller),
         "latest": _latest(caller),
-        "may_save": caller.may("manage"),
+        "needs_to_save": lacks_for_all(caller, "manage"),
         "may_publish": caller.may("publish"),
         "obstacle": obstacle(),
         "base_url": base_url(request),

@@ -151,7 +151,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     )
     past_groups = selectors.groups_past(stream, step=asked.step, since=asked.since, until=asked.until)
     first_ms = seed["times"][0] * 1000 if points else until_ms
-    turns = timelines.turns_of(stream, since_ms=first_ms, until_ms=until_ms)
+    turns = timelines.turns_of(caller, stream, since_ms=first_ms, until_ms=until_ms)
     context |= {
         "form": form,
         "asked": asked,

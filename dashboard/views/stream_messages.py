@@ -43,7 +43,7 @@ def browse(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
             "window": window,
             "start": form.cleaned_data.get("start", "newest"),
             **_opened(context["stream"], request, form, window),
-            "timeline": timeline_of(context["row"], form),
+            "timeline": timeline_of(caller, context["row"], form),
         }
         answer = render(request, "dashboard/stream/messages.html", context, status=200 if valid else 422)
         remember(answer, request, name, form)
@@ -56,7 +56,7 @@ def _volume(request: HttpRequest, caller: Caller, name: str, form: BrowseForm) -
     if is_part(request):
         caller.demand("read")
     context = stream_context(request, caller, name, tab="messages", may="observe")
-    timeline = timeline_of(context["row"], form)
+    timeline = timeline_of(caller, context["row"], form)
     if timeline is not None:
         # What was done may name the key or the id of a message.
         timeline = replace(timeline, marks=[mark for mark in timeline.marks if mark.kind != "event"])
@@ -71,7 +71,7 @@ def _opened(stream: Stream, request: HttpRequest, form: BrowseForm, window: Wind
     return {"opened": opened, "apart": apart, "missing": missing}
 
 
-def timeline_of(row: StreamRow, form: BrowseForm) -> Timeline | None:
+def timeline_of(caller: Caller, row: StreamRow, form: BrowseForm) -> Timeline | None:
     """The volume of the span that was chosen, or of the whole stream; None for an empty one."""
     if row.first_ms is None or row.last_ms is None:
         return None
@@ -81,10 +81,10 @@ def timeline_of(row: StreamRow, form: BrowseForm) -> Timeline | None:
         start, end = (int(moment.timestamp() * 1000) for moment in chosen)
         if end - start <= timelines.STEPS_MS[-1]:
             return timelines.timeline_of(
-                row.stream, first_ms=start, last_ms=end - 1, zoomed=True, retained_from_ms=retained
+                caller, row.stream, first_ms=start, last_ms=end - 1, zoomed=True, retained_from_ms=retained
             )
     return timelines.timeline_of(
-        row.stream, first_ms=row.first_ms, last_ms=row.last_ms, retained_from_ms=retained
+        caller, row.stream, first_ms=row.first_ms, last_ms=row.last_ms, retained_from_ms=retained
     )
 
 

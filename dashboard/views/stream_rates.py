@@ -22,7 +22,7 @@ def rates(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     context = stream_context(request, caller, name, tab="rates", may="observe")
     now = timezone.now()
     asked = live_range_of(request.GET, now=now)
-    chart = rate_chart_of(context["stream"], asked, now=now)
+    chart = rate_chart_of(caller, context["stream"], asked, now=now)
     usual = usual_in(context["stream"], chart, now=now)
     position = selectors.history_position(context["stream"]) if usual else None
     context |= {"usual": usual, "usual_position": position}

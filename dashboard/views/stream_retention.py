@@ -12,6 +12,7 @@ from dashboard.retention.retention_form import PRESETS, RetentionForm, effect_of
 from dashboard.views.door import console_form, console_page, is_part, losing_then, shown_then
 from dashboard.views.of_page import ANOTHER, is_of_page
 from dashboard.views.stream_page import standing, stream_context
+from streams import selectors
 from streams.access import Caller, stream_for
 from streams.errors import Refusal
 from streams.models import Stream
@@ -25,13 +26,13 @@ AGAIN = "effect-again"
 def retention(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """The limits; with some in the address also what they would do; a POST saves what was shown."""
     if is_part(request) and "field" in request.GET:
-        return _field(request, stream_for(caller, name, may="observe"))
+        return _field(request, caller, stream_for(caller, name, may="observe"))
     context = stream_context(request, caller, name, tab="retention", may="observe")
     if request.method == "POST":
         return _save(request, caller, context)
     asks = request.GET.keys() & RetentionForm.base_fields.keys()
-    stream = context["stream"]
-    form = RetentionForm.of_address(request.GET, stream=stream) if asks else RetentionForm(stream=stream)
+    about = _about(caller, context["stream"])
+    form = RetentionForm.of_address(request.GET, **about) if asks else RetentionForm(**about)
     context |= {"form": form, "presets": PRESETS, "may_manage": caller.may("manage")}
     if form.is_bound:
         context |= _shown(request, context, form)
@@ -76,9 +77,14 @@ def _address(request: HttpRequest, form: RetentionForm) -> str:
     return f"{request.path}?{urlencode(form.unsaved)}" if form.unsaved else request.path
 
 
-def _field(request: HttpRequest, stream: Stream) -> HttpResponse:
+def _about(caller: Caller, stream: Stream) -> dict[str, Any]:
+    """The stream of a form, and the policies that it offers."""
+    return {"stream": stream, "policies": selectors.policy_names(caller)}
+
+
+def _field(request: HttpRequest, caller: Caller, stream: Stream) -> HttpResponse:
     """One field that was left, where that is marked as wrong and is not, or the other way round."""
-    form, name = RetentionForm(request.GET, stream=stream), request.GET["field"]
+    form, name = RetentionForm(request.GET, **_about(caller, stream)), request.GET["field"]
     form.is_valid()
     if name not in form.fields or (name in form.errors) == (request.GET.get("marked") == "1"):
         return HttpResponse(status=204)
@@ -88,7 +94,7 @@ def _field(request: HttpRequest, stream: Stream) -> HttpResponse:
 def _save(request: HttpRequest, caller: Caller, context: dict[str, Any]) -> HttpResponse:
     caller.demand("manage")
     stream = context["stream"]
-    form = RetentionForm(request.POST, stream=stream)
+    form = RetentionForm(request.POST, **_about(caller, stream))
     context |= {"form": form, "presets": PRESETS, "may_manage": True}
     context |= _shown(request, context, form)
     effect, status = context.get("effect"), 422

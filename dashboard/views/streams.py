@@ -115,6 +115,7 @@ def create(request: HttpRequest, caller: Caller) -> HttpResponse:
     form = StreamForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
+            caller.demand_stream(form.cleaned_data["name"])
             stream, made = stream_create(
                 caller.workspace, name=form.cleaned_data["name"], settings=form.settings(), actor=caller.actor
             )

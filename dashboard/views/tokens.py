@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 
 from dashboard.forms import TokenForm
 from dashboard.views.door import base_url, console_action, console_form
+from streams import selectors
 from streams.access import Caller
+from streams.errors import Refusal
 from streams.models import Token
 from streams.services.tokens import token_create, token_revoke
 
@@ -21,7 +23,7 @@ def tokens(request: HttpRequest, caller: Caller) -> HttpResponse:
     caller.demand("admin")
     form = TokenForm(request.POST or None)
     secret, made = "", None
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and _is_valid(form, caller):
         days = form.cleaned_data["expires"]
         made, secret = token_create(
             caller.workspace,
@@ -35,13 +37,25 @@ def tokens(request: HttpRequest, caller: Caller) -> HttpResponse:
     context = {
         "section": "tokens",
         "caller": caller,
-        "tokens": Token.objects.filter(workspace=caller.workspace),
+        "tokens": list(selectors.tokens_of(caller)),
         "form": form,
         "made": made,
         "secret": secret,
         "base_url": base_url(request),
     }
     return render(request, "dashboard/tokens.html", context, status=422 if form.errors else 200)
+
+
+def _is_valid(form: TokenForm, caller: Caller) -> bool:
+    """Whether it may be made so: nobody makes a token that reaches further than they do."""
+    if not form.is_valid():
+        return False
+    try:
+        caller.demand_patterns(form.cleaned_data["streams"])
+    except Refusal as refusal:
+        form.add_error("streams", refusal.message)
+        return False
+    return True
 
 
 @console_action
@@ -51,6 +65,7 @@ def revoke(request: HttpRequest, caller: Caller, token_id: int) -> HttpResponse:
     token = Token.objects.filter(workspace=caller.workspace, pk=token_id).select_related("workspace").first()
     if token is None:
         raise Http404
+    caller.demand_patterns(token.streams)
     token_revoke(token, actor=caller.actor)
     messages.success(
         request, _("Token %(name)s was revoked; it is refused from now on.") % {"name": token.name}

@@ -1,6 +1,7 @@
 """Workspaces: what each may keep and how fast its tokens may ask; a plan is looked at before it is saved."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -44,7 +45,7 @@ def workspaces(request: HttpRequest, caller: Caller) -> HttpResponse:
     if caller.rules_all:
         rows, more = selectors.workspaces_page(after=request.GET.get("after", ""), limit=100)
     else:
-        rows, more = [selectors.workspace_view(caller.workspace)], False
+        rows, more = [_own(caller)], False
     context = {
         "section": "workspaces",
         "caller": caller,
@@ -58,10 +59,17 @@ def workspaces(request: HttpRequest, caller: Caller) -> HttpResponse:
     return render(request, "dashboard/workspaces.html", context, status=422 if form.errors else 200)
 
 
+def _own(caller: Caller) -> selectors.WorkspaceView:
+    """Their own workspace, with as many streams as they may see."""
+    found = selectors.workspace_view(caller.workspace)
+    return replace(found, streams=selectors.streams_of(caller).count()) if caller.streams else found
+
+
 @console_form
 def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
     """One workspace and its form. A change of plan that takes messages is shown first, and saved when it was seen."""
     caller.demand("admin")
+    caller.demand_every_stream()
     found = workspace_for(caller, name)
     form = WorkspaceForm(request.POST or None, initial=settings_of(found))
     effect: dict[str, Any] = {}

@@ -156,6 +156,25 @@ class KeyPattern(Text):
         return text
 
 
+class StreamPattern(Text):
+    """A stream's name in which ``*`` stands for anything."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not naming.is_stream_pattern(text):
+            raise serializers.ValidationError(
+                "Expected patterns of 1 to 50 characters: letters and digits of ASCII, . _ - and * for anything."
+            )
+        return text
+
+
+class StreamPatterns(serializers.ListField):
+    """Name patterns that narrow a token or a person to some streams; none is every stream."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(child=StreamPattern(), max_length=MOST_PATTERNS, **options)
+
+
 @extend_schema_field({"type": "array", "items": PATTERN_SCHEMA, "maxItems": MOST_PATTERNS})
 class KeyPatterns(serializers.Field):  # type: ignore[type-arg]
     """The key patterns that a stream accepts; none is any key."""

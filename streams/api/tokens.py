@@ -2,34 +2,22 @@
 
 import re
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from streams import bearer, naming, selectors
+from streams import bearer, selectors
 from streams.access import workspace_for
 from streams.api.base import ApiView
-from streams.api.fields import MOST_PATTERNS, Moment, OneOf, Strict, Text
+from streams.api.fields import Moment, OneOf, StreamPatterns, Strict, Text
 from streams.api.operation import Operation
 from streams.api.queries import TokensAsked, WorkspaceAsked
 from streams.errors import Refusal
 from streams.models import Token
 from streams.services.tokens import token_create, token_revoke
-
-
-class StreamPattern(Text):
-    """A stream's name in which ``*`` stands for anything."""
-
-    def to_internal_value(self, data: Any) -> str:
-        text = super().to_internal_value(data)
-        if not naming.is_stream_pattern(text):
-            raise serializers.ValidationError(
-                "Expected patterns of 1 to 50 characters: letters and digits of ASCII, . _ - and * for anything."
-            )
-        return text
 
 
 class TokenWanted(Strict):
@@ -42,11 +30,8 @@ class TokenWanted(Strict):
         max_length=20,
         help_text="What it may; admin implies the rest, and read implies observe: figures, and no message.",
     )
-    streams = serializers.ListField(
-        child=StreamPattern(),
-        required=False,
-        max_length=MOST_PATTERNS,
-        help_text="Name patterns with * that narrow it; none is every stream.",
+    streams = StreamPatterns(
+        required=False, help_text="Name patterns with * that narrow it; none is every stream."
     )
     expires_at = Moment(required=False, allow_null=True, help_text="When it ends by itself.")
     workspace = Text(

@@ -10,14 +10,14 @@ from rest_framework.response import Response
 from streams import naming, selectors
 from streams.access import demand_account, membership_for, workspace_for
 from streams.api.base import ApiView
-from streams.api.fields import Moment, OneOf, Strict, Switch, Text
+from streams.api.fields import Moment, OneOf, StreamPatterns, Strict, Switch, Text
 from streams.api.operation import Operation
 from streams.api.queries import UsersAsked, WorkspaceAsked
 from streams.models import Membership, Role
 from streams.services.people import (
     password_reset,
     person_add,
-    person_change_role,
+    person_change,
     person_remove,
     person_set_active,
 )
@@ -27,9 +27,12 @@ ACCOUNT = (
     "Acts on the account, so it needs `admin` of every workspace that the person belongs to, or of `default`."
 )
 
+NARROWS = (
+    "Name patterns with * of the streams that they see; none is every stream, and what is of all streams."
+)
 LAST = (
-    "The last admin of a workspace who may log in cannot be removed, demoted or deactivated: `operation_denied`, "
-    "except to `admin` of `default` in another workspace."
+    "The last admin of a workspace who may log in cannot be removed, demoted, narrowed or deactivated: "
+    "`operation_denied`, except to `admin` of `default` in another workspace."
 )
 
 
@@ -51,6 +54,7 @@ class UserWanted(Strict):
 
     name = UserName(help_text="To log in with; an e-mail address will do.")
     role = OneOf(choices=Role.values, help_text="What they may: each role includes the ones before.")
+    streams = StreamPatterns(required=False, help_text=NARROWS)
     workspace = Text(
         required=False, max_length=50, help_text="For `admin` of `default`: the workspace to take them into."
     )
@@ -62,6 +66,7 @@ class UserChanges(Strict):
     not_taken: ClassVar = {"name": "A person cannot be renamed."}
 
     role = OneOf(choices=Role.values, required=False)
+    streams = StreamPatterns(required=False, help_text=NARROWS)
     active = Switch(required=False, help_text="Whether the account may log in; false ends all its logins.")
 
 
@@ -70,6 +75,7 @@ class UserObject(serializers.Serializer):  # type: ignore[type-arg]
 
     name = serializers.CharField()
     role = serializers.CharField()
+    streams = serializers.ListField(child=serializers.CharField(), help_text=NARROWS)
     workspace = serializers.CharField()
     active = serializers.BooleanField()
     one_time_password = serializers.BooleanField(
@@ -117,7 +123,7 @@ class UsersView(ApiView):
             status=201,
             answer=UserMade,
             refusals=("user_exists", "workspace_not_found"),
-            examples={"operator": {"name": "ada@example.com", "role": "operator"}},
+            examples={"operator": {"name": "ada@example.com", "role": "operator", "streams": ["orders*"]}},
             description="People who belong to other workspaces are taken in by `admin` of `default` only.",
         ),
     }
@@ -135,6 +141,7 @@ class UsersView(ApiView):
             workspace_for(self.caller, wanted.get("workspace")),
             name=wanted["name"],
             role=wanted["role"],
+            streams=wanted.get("streams", []),
             actor=self.caller.actor,
             may_share=self.caller.rules_all,
         )
@@ -147,14 +154,18 @@ class UserView(ApiView):
     operations: ClassVar = {
         "PATCH": Operation(
             id="user_change",
-            summary="Change a person's role, or whether their account may log in",
+            summary="Change a person's role, the streams they are narrowed to, or whether their account may log in",
             scope="admin",
             query=WorkspaceAsked,
             body=UserChanges,
             answer=UserObject,
             refusals=(*NOT_FOUND, "operation_denied"),
-            examples={"role": {"role": "admin"}, "deactivate": {"active": False}},
-            description=f"A role holds from the next request. `active`: {ACCOUNT} {LAST}",
+            examples={
+                "role": {"role": "admin"},
+                "streams": {"streams": ["orders*", "billing"]},
+                "deactivate": {"active": False},
+            },
+            description=f"A role and its streams hold from the next request. `active`: {ACCOUNT} {LAST}",
         ),
         "DELETE": Operation(
             id="user_remove",
@@ -172,8 +183,9 @@ class UserView(ApiView):
         changes = self.sent(UserChanges)
         if "active" in changes:
             demand_account(self.caller, membership)
-        if "role" in changes:
-            membership = person_change_role(membership, role=changes["role"], **self._who)
+        rights: dict[str, Any] = {name: changes[name] for name in ("role", "streams") if name in changes}
+        if rights:
+            membership = person_change(membership, changes=rights, **self._who)
         if "active" in changes:
             membership = person_set_active(membership, active=changes["active"], **self._who)
         return Response(_told(membership))

@@ -95,11 +95,12 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person in a workspace."""
+    """A person in a workspace. ``streams`` narrows them to name patterns with ``*``; empty is every stream."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=20, choices=Role.choices, default=Role.VIEWER)
+    streams = models.JSONField(default=list, db_default=[])
 
     class Meta:
         constraints: ClassVar = [

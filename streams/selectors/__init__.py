@@ -5,7 +5,7 @@ from streams.selectors.alerts import (
     alerts_latest,
     alerts_page,
     firing_by_workspace,
-    firing_in,
+    firing_for,
     rule_holdings,
     rule_view,
     rules_of,
@@ -18,7 +18,6 @@ from streams.selectors.event_chain import Fault, Proof, events_exported, events_
 from streams.selectors.events import (
     EventsWanted,
     events_found,
-    events_latest,
     events_page,
     newest_event,
     newest_events,
@@ -103,13 +102,14 @@ from streams.selectors.narrowing import named_like
 from streams.selectors.paging import Numbered
 from streams.selectors.people import (
     PersonView,
+    callers_narrowed,
     is_last_admin,
     logins_of,
     people_of,
     people_page,
     workspaces_of_person,
 )
-from streams.selectors.policies import policies_page, policy_view
+from streams.selectors.policies import policies_page, policy_names, policy_view
 from streams.selectors.profiles import DayProfile, history_drift, profile_latest
 from streams.selectors.pushed_out import PushedOut, pushed_out_by
 from streams.selectors.queries import queries_latest, queries_saved
@@ -160,6 +160,7 @@ from streams.selectors.times import moment
 from streams.selectors.workspaces import (
     WorkspaceView,
     demo_of,
+    tokens_of,
     tokens_page,
     workspace_named,
     workspace_view,
@@ -213,6 +214,7 @@ __all__ = [
     "back_test",
     "by_status",
     "by_step",
+    "callers_narrowed",
     "damaged_in",
     "damaged_parts",
     "dead_letters",
@@ -230,13 +232,12 @@ __all__ = [
     "erasures_of",
     "events_exported",
     "events_found",
-    "events_latest",
     "events_page",
     "events_prove",
     "filters_saved",
     "finals_of",
     "firing_by_workspace",
-    "firing_in",
+    "firing_for",
     "first_fault",
     "flow_of",
     "gone_behind",
@@ -289,6 +290,7 @@ __all__ = [
     "people_of",
     "people_page",
     "policies_page",
+    "policy_names",
     "policy_view",
     "profile_latest",
     "purge_preview",
@@ -330,6 +332,7 @@ __all__ = [
     "streams_of",
     "streams_page",
     "sums_of",
+    "tokens_of",
     "tokens_page",
     "unsampled_seconds",
     "usual_now",

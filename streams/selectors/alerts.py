@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Value, Window
 from django.db.models.functions import Coalesce, RowNumber
 from django.utils import timezone
 
@@ -11,7 +11,7 @@ from streams import bearer, webhooks
 from streams.access import Caller
 from streams.alarms import FALLS, Limit
 from streams.findings import InStatus
-from streams.models import Alert, AlertRule, Notification, Workspace
+from streams.models import Alert, AlertRule, Notification
 from streams.selectors.groups import GroupView
 from streams.selectors.narrowing import inside
 from streams.selectors.paging import Numbered
@@ -125,7 +125,7 @@ def alerts_page(caller: Caller, *, firing: bool, number: int = 1, size: int) -> 
     total = found.count()
     number = max(1, min(number, -(-total // size)))
     ordered = found.order_by(*(("-began_at", "-pk") if firing else ("-ended_at", "-pk")))
-    shown = _with_deliveries(ordered[(number - 1) * size : number * size])
+    shown = _with_deliveries(caller, ordered[(number - 1) * size : number * size])
     return AlertPage(alerts=shown, number=number, size=size, total=total)
 
 
@@ -134,10 +134,9 @@ def firing_by_workspace() -> dict[int, Firing]:
     return _firing(Alert.objects.all())
 
 
-def firing_in(workspace: Workspace) -> Firing:
-    """What fires now in one."""
-    found = _firing(Alert.objects.filter(rule__workspace=workspace))
-    return found.get(workspace.pk, Firing())
+def firing_for(caller: Caller) -> Firing:
+    """What fires now in the caller's workspace; for a narrowed caller, about its streams."""
+    return _firing(_alerts_of(caller)).get(caller.workspace.pk, Firing())
 
 
 def _firing(alerts: QuerySet[Alert]) -> dict[int, Firing]:
@@ -165,7 +164,7 @@ def alerts_latest(
         found = found.filter(ended_at__isnull=firing)
     if after is not None:
         found = found.filter(pk__lt=after)
-    views = _with_deliveries(found[: limit + 1])
+    views = _with_deliveries(caller, found[: limit + 1])
     return views[:limit], len(views) > limit
 
 
@@ -204,7 +203,7 @@ def webhook_url_for(caller: Caller, rule: AlertRule) -> str:
 
 def _rule_views(caller: Caller, rules: list[AlertRule]) -> list[RuleView]:
     found = Notification.objects.filter(alert__rule__in=rules, tried_at__isnull=False)
-    tried = _last_tries(found, each="alert__rule_id")
+    tried = _last_tries(caller, found, each="alert__rule_id")
     return [
         RuleView(
             rule,
@@ -215,11 +214,11 @@ def _rule_views(caller: Caller, rules: list[AlertRule]) -> list[RuleView]:
     ]
 
 
-def _with_deliveries(found: QuerySet[Alert]) -> list[AlertView]:
+def _with_deliveries(caller: Caller, found: QuerySet[Alert]) -> list[AlertView]:
     alerts = list(found.select_related("rule"))
     is_held_back = Q(attempts=0, due_at__gt=timezone.now())
     found_or_held = Notification.objects.filter(Q(tried_at__isnull=False) | is_held_back, alert__in=alerts)
-    tried = _last_tries(found_or_held, each="alert_id")
+    tried = _last_tries(caller, found_or_held, each="alert_id")
     return [AlertView(alert, tried[alert.pk]) for alert in alerts]
 
 
@@ -229,16 +228,20 @@ def _others(first: str) -> Coalesce:
     return Coalesce(Subquery(of_it.annotate(count=Count("pk")).values("count")), 0)
 
 
-def _last_tries(notifications: QuerySet[Notification], *, each: str) -> dict[int, list[Notification]]:
-    """Of each what was tried last, a row a channel."""
+def _last_tries(
+    caller: Caller, notifications: QuerySet[Notification], *, each: str
+) -> dict[int, list[Notification]]:
+    """Of each what was tried last, a row a channel.
+
+    A narrowed caller is not told how many went together: they may be about other streams.
+    """
+    together = Value(1) if caller.streams else _others("pk") + _others("told_with") + 1
     newest_first = Window(
         RowNumber(),
         partition_by=[F(each), F("channel")],
         order_by=[Coalesce("tried_at", "created_at").desc(), F("pk").desc()],
     )
-    ranked = notifications.annotate(
-        of=F(each), rank=newest_first, together=_others("pk") + _others("told_with") + 1
-    )
+    ranked = notifications.annotate(of=F(each), rank=newest_first, together=together)
     found: dict[int, list[Notification]] = defaultdict(list)
     for tried in ranked.filter(rank=1).order_by("-channel"):
         found[tried.of].append(tried)

@@ -53,13 +53,12 @@ def damaged_parts() -> list[DamagedPart]:
 
 
 def damaged_in(caller: Caller) -> list[DamagedPart]:
-    """As ``damaged_parts``, of the streams that a caller may see, and of none."""
+    """As ``damaged_parts``, of the streams that a caller may see, and of none for who is not narrowed to some."""
     found = damaged_parts()
     names = {each.stream for each in found}
     visible = (
         set(streams_of(caller).filter(name__in=names).values_list("name", flat=True)) if found else set()
     )
     here = {caller.workspace.pk, None}
-    return [
-        each for each in found if each.workspace_id in here and (each.stream in visible or not each.stream)
-    ]
+    visible |= {""} if not caller.streams else set()
+    return [each for each in found if each.workspace_id in here and each.stream in visible]

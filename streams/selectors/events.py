@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Max, Q, QuerySet
+from django.db.models.fields.json import KT
 
 from streams.access import Caller
 from streams.models import (
@@ -18,11 +19,6 @@ EVERYDAY = ("message.deleted", "group.terminated", "group.lost", "group.dead_let
 """What clients and retention do to single messages, all the time: no turns in a stream's life."""
 
 MOST_LOOKED_AT = 2_000
-
-
-def events_latest(workspace: Workspace, *, stream: str = "", kind: str = "", limit: int = 20) -> list[Event]:
-    """The newest events of a workspace, newest first."""
-    return list(_events(workspace, stream=stream, kind=kind).order_by("-id")[:limit])
 
 
 def newest_events(*, above: int) -> dict[int, int]:
@@ -41,13 +37,19 @@ def newest_events(*, above: int) -> dict[int, int]:
     return {pk: newest_id for pk, newest_id in newest.items() if pk is not None}
 
 
-def newest_event(workspace: Workspace) -> int:
-    """The id of the newest event of one; 0 where nothing happened."""
-    return next((event.id for event in events_latest(workspace, limit=1)), 0)
+def newest_event(caller: Caller) -> int:
+    """The id of the newest event that a caller may see; 0 where nothing happened."""
+    return _seen_by(caller).order_by("-id").values_list("id", flat=True).first() or 0
 
 
 def stream_turns(
-    stream: Stream, *, since: datetime | None, until: datetime, limit: int, group: str | None = None
+    caller: Caller,
+    stream: Stream,
+    *,
+    since: datetime | None,
+    until: datetime,
+    limit: int,
+    group: str | None = None,
 ) -> list[Event]:
     """What was done to a stream in a span of time, newest first; not what clients do to messages all the time.
 
@@ -56,7 +58,7 @@ def stream_turns(
     Args:
         group: only what concerns this group, or the stream as a whole.
     """
-    wanted = _events(stream.workspace, stream=stream.name, kind="").filter(time__lt=until)
+    wanted = _seen_by(caller).filter(stream=stream.name, time__lt=until)
     if since is not None:
         wanted = wanted.filter(time__gte=since)
     if group is not None:
@@ -64,11 +66,11 @@ def stream_turns(
     return list(_turns(wanted)[:limit])
 
 
-def workspace_turns(workspace: Workspace, *, since: datetime, until: datetime, limit: int) -> list[Event]:
+def workspace_turns(caller: Caller, *, since: datetime, until: datetime, limit: int) -> list[Event]:
     """What was done to the streams of a workspace and to the processes in a span of time, as ``stream_turns``; of the
     newest ``MOST_LOOKED_AT`` events, so it is for spans that ended lately.
     """
-    found = _turns(_events(workspace, stream="", kind="")).filter(time__gte=since, time__lt=until)
+    found = _turns(_seen_by(caller)).filter(time__gte=since, time__lt=until)
     return list(found.filter(~Q(stream="") | Q(kind__startswith="process."))[:limit])
 
 
@@ -100,9 +102,9 @@ class EventsWanted:
 
 
 def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Event]:
-    """Events of the caller's workspace that match, newest first."""
+    """Events that a caller may see and that match, newest first."""
     caller.demand("read")
-    found = _matching(_events(caller.workspace, stream="", kind=""), wanted)
+    found = _matching(_seen_by(caller), wanted)
     if wanted.after is not None:
         return list(found.filter(id__gt=wanted.after).order_by("id")[:limit])[::-1]
     if wanted.before is not None:
@@ -111,7 +113,8 @@ def events_found(caller: Caller, wanted: EventsWanted, *, limit: int) -> list[Ev
 
 
 def _matching(found: QuerySet[Event], wanted: EventsWanted) -> QuerySet[Event]:
-    found = _only(found, stream=wanted.stream, kind="")
+    if wanted.stream:
+        found = found.filter(stream=wanted.stream)
     if wanted.kind:
         of_kinds = Q()
         for each in wanted.kind.split(","):
@@ -143,8 +146,6 @@ def events_page(
     """Events that a caller may see and that match, ascending by id: those after an id, or the newest; and whether more
     came later.
 
-    A narrowed caller sees those of its streams only.
-
     Args:
         workspace: for an admin of the default workspace another one's name, also one that was deleted.
 
@@ -155,27 +156,25 @@ def events_page(
         caller.demand_rule()
         found = Event.objects.filter(workspace=workspace)
     else:
-        found = _events(caller.workspace, stream="", kind="")
+        found = _seen_by(caller)
     found = _matching(found, wanted)
-    if caller.streams:
-        found = found.filter(inside(caller.streams, "stream")).exclude(stream="")
     if wanted.after is None:
         return list(found.order_by("-id")[:limit])[::-1], False
     rows = list(found.filter(id__gt=wanted.after).order_by("id")[: limit + 1])
     return rows[:limit], len(rows) > limit
 
 
-def _events(workspace: Workspace, *, stream: str, kind: str) -> QuerySet[Event]:
-    """Events of a workspace. Those of none, of the whole system, are shown in the default one."""
-    mine = Q(workspace_id=workspace.pk)
-    if workspace.name == DEFAULT_WORKSPACE:
+def _seen_by(caller: Caller) -> QuerySet[Event]:
+    """Events of the caller's workspace; those of none, of the whole system, are shown in the default one.
+
+    A narrowed caller sees those of its streams only, and no replay out of another one.
+    """
+    mine = Q(workspace_id=caller.workspace.pk)
+    if caller.workspace.name == DEFAULT_WORKSPACE:
         mine |= Q(workspace_id=None)
-    return _only(Event.objects.filter(mine), stream=stream, kind=kind)
-
-
-def _only(found: QuerySet[Event], *, stream: str, kind: str) -> QuerySet[Event]:
-    if stream:
-        found = found.filter(stream=stream)
-    if kind:
-        found = found.filter(kind=kind)
+    found = Event.objects.filter(mine)
+    if caller.streams:
+        source = inside(caller.streams, KT("after__source"))
+        found = found.filter(inside(caller.streams, "stream")).exclude(stream="")
+        found = found.filter(~Q(kind__startswith="history.replay_") | source)
     return found

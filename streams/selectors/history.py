@@ -9,11 +9,13 @@ from django.db.models import Max, Q, Sum
 from django.utils import timezone
 
 from streams import store
+from streams.access import Caller
 from streams.log import stats
 from streams.log.errors import LogError
-from streams.models import Event, RemovalCount, Rollup, RollupPosition, Run, Stream, Workspace
+from streams.models import Event, RemovalCount, Rollup, RollupPosition, Run, Stream
 from streams.models.history import RunState, Step
 from streams.selectors.standing import removed_counted, removed_in_samples
+from streams.selectors.streams import streams_of
 
 
 def history_points(
@@ -127,9 +129,11 @@ def history_position(stream: Stream) -> RollupPosition | None:
     return RollupPosition.objects.select_related("run").filter(stream_id=stream.stream_id).first()
 
 
-def history_position_newest(workspace: Workspace) -> RollupPosition | None:
-    """How far the rollups of a workspace have come, and by which run: that of its stream with the newest message."""
-    held = Stream.objects.filter(workspace=workspace, internal=False).values("stream_id")
+def history_position_newest(caller: Caller) -> RollupPosition | None:
+    """How far the rollups of the streams that a caller may see have come, and by which run: that of the stream with the
+    newest message.
+    """
+    held = streams_of(caller).order_by().values("stream_id")
     known = RollupPosition.objects.select_related("run").filter(stream_id__in=held, fresh_to__isnull=False)
     return known.order_by("-fresh_to").first()
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Lookup, Model, Q, QuerySet
+from django.db.models import F, Lookup, Model, Q, QuerySet, Transform
 from django.db.models.expressions import RawSQL
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -35,11 +35,12 @@ class Covered(Lookup):
         return f"{name} LIKE %s", [*params, literal.replace("*", "%")]
 
 
-def inside(patterns: Iterable[str], column: str) -> Q:
-    """The rows whose column matches one of the patterns that narrow a caller."""
+def inside(patterns: Iterable[str], column: str | Transform) -> Q:
+    """The rows whose column, or text in a column of JSON, matches one of the patterns that narrow a caller."""
+    name = F(column) if isinstance(column, str) else column
     inside = Q(pk__in=[])
     for pattern in patterns:
-        inside |= Q(Covered(F(column), pattern))
+        inside |= Q(Covered(name, pattern))
     return inside
 
 

@@ -1,11 +1,12 @@
 """People of a workspace."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils import timezone
 
+from streams.access import SYSTEM, Caller
 from streams.models import Login, Membership, OneTimePassword, Role, Workspace
 
 
@@ -15,11 +16,13 @@ class PersonView:
 
     Attributes:
         one_time: whether their password is a one-time one that they have not changed yet; ``expired``: and can no more.
+        streams: name patterns that narrow them; empty is every stream.
         workspaces: how many they belong to.
     """
 
     name: str
     role: str
+    streams: Sequence[str]
     workspace: str
     active: bool
     one_time: bool
@@ -35,12 +38,13 @@ class PersonView:
 
 
 def is_last_admin(membership: Membership) -> bool:
-    """Whether this is an admin who may log in, and nobody else of the workspace is.
+    """Whether this is an admin of all streams who may log in, and nobody else of the workspace is.
 
-    Who is deactivated may not, nor whose one-time password has expired; with one that has not they may.
+    Who is deactivated may not, nor whose one-time password has expired; with one that has not they may. An admin who is
+    narrowed to some streams has no say about people.
     """
     admins = Membership.objects.filter(
-        workspace_id=membership.workspace_id, role=Role.ADMIN, user__is_active=True
+        workspace_id=membership.workspace_id, role=Role.ADMIN, streams=[], user__is_active=True
     )
     expired = OneTimePassword.objects.filter(expires_at__lte=timezone.now()).values("pk")
     found = set(admins.exclude(user__in=expired).values_list("pk", flat=True)[:2])
@@ -66,6 +70,7 @@ def people_of(memberships: Iterable[Membership]) -> list[PersonView]:
         PersonView(
             name=row.user.get_username(),
             role=row.role,
+            streams=row.streams,
             workspace=row.workspace.name,
             active=row.user.is_active,
             one_time=row.user_id in waiting,
@@ -75,6 +80,16 @@ def people_of(memberships: Iterable[Membership]) -> list[PersonView]:
             created_at=row.user.date_joined,
         )
         for row in rows
+    ]
+
+
+def callers_narrowed() -> list[Caller]:
+    """Of each way in which people are narrowed in a workspace, a caller that sees what they see."""
+    held = Membership.objects.select_related("workspace").exclude(streams=[])
+    found = {(each.workspace_id, frozenset(each.streams)): each.workspace for each in held}
+    return [
+        Caller(workspace, frozenset({"read"}), SYSTEM, streams=tuple(sorted(patterns)))
+        for (_, patterns), workspace in found.items()
     ]
 
 

@@ -22,6 +22,14 @@ def policies_page(caller: Caller, *, after: str, limit: int) -> tuple[list[Any],
     return rows[:limit], len(rows) > limit
 
 
+def policy_names(caller: Caller) -> list[str]:
+    """The names of the policies that a caller may see."""
+    found = _counted(caller).filter(workspace=caller.workspace)
+    if caller.streams:
+        found = found.filter(stream_count__gt=0)
+    return list(found.order_by("name").values_list("name", flat=True))
+
+
 def policy_view(caller: Caller, policy: Policy) -> Any:
     """One policy with its ``stream_count``."""
     return _counted(caller).get(pk=policy.pk)

@@ -15,5 +15,7 @@ def queries_latest(caller: Caller, *, limit: int = 20) -> list[Query]:
 
 
 def queries_saved(caller: Caller) -> list[SavedQuery]:
-    """The saved queries of the workspace, by name."""
+    """The saved queries of the workspace, by name; none for a narrowed caller, as they may name any stream."""
+    if caller.streams:
+        return []
     return list(SavedQuery.objects.filter(workspace=caller.workspace).order_by("name"))

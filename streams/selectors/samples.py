@@ -2,26 +2,31 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from streams import store
+from streams.access import Caller
 from streams.log import entries, flow, read
 from streams.log.client import Op
 from streams.log.entries import Message
 from streams.log.flow import Flow
-from streams.models import Stream, Workspace
+from streams.models import Stream
 from streams.selectors.baselines import LATELY, rate_lately
 from streams.selectors.messages import messages_before, messages_from
 from streams.selectors.silences import sampling, silences_between, unsampled_seconds
+from streams.selectors.streams import streams_of
 
 METRICS_STREAM = "_metrics"
 """The internal stream that the worker appends a sample of all streams to, every second."""
 
 RECORDS_ABOUT = 5
 """The worker makes a record a second, more where thousands of streams move."""
+
+FLOW_LOOK_S = 0.25
+"""How long samples are added up for a chart."""
 
 BACK_AT_ONCE = 300
 """Records in one round trip of a look back: five minutes of them, some megabytes where hundreds of streams move."""
@@ -119,28 +124,61 @@ def newest_samples(stream: Stream, *, since_ms: int, seconds: float) -> tuple[li
     Returns:
         The samples, oldest first, and from when on (unix ms) they are complete where that is later than was asked for.
     """
+    pages: list[list[Sample]] = []
+    cut_ms: int | None = None
+    for page, complete_from_ms in _back(since_ms=since_ms, seconds=seconds):
+        pages.append(_samples_in(page, stream))
+        cut_ms = complete_from_ms
+    return [sample for each in reversed(pages) for sample in each], cut_ms
+
+
+def flow_of(caller: Caller, *, most: int = flow.MOST) -> tuple[list[Flow], int | None]:
+    """How fast the streams that a caller may see moved together in the last quarter of an hour, oldest first.
+
+    The worker adds up whole workspaces. What a narrowed caller sees is added up from the samples, from the newest back
+    and for ``FLOW_LOOK_S`` at most.
+
+    Args:
+        most: seconds.
+
+    Returns:
+        The flow, and from when on (unix ms) it is complete where that is later than was asked for.
+    """
+    if not caller.streams:
+        return store.log().run(flow.lately(caller.workspace.pk, most=most)), None
+    stream_ids = set(streams_of(caller).order_by().values_list("stream_id", flat=True))
+    sums: dict[int, list[float]] = {}
+    cut_ms: int | None = None
+    since_ms = int(time.time() * 1000) - most * 1000
+    for page, complete_from_ms in _back(since_ms=since_ms, seconds=FLOW_LOOK_S):
+        cut_ms = complete_from_ms
+        for second in (_decode_second(message.body) for message in page):
+            for each in (_decode_sampled(second.streams[one]) for one in stream_ids & second.streams.keys()):
+                held = sums.setdefault(second.at, [0.0, 0.0, 0.0])
+                held[0] += each.messages_in
+                held[1] += each.bytes_in
+                held[2] += each.messages_out
+    return [Flow(at_ms, *(round(each, 3) for each in sums[at_ms])) for at_ms in sorted(sums)], cut_ms
+
+
+def _back(*, since_ms: int, seconds: float) -> Iterator[tuple[list[Message], int | None]]:
+    """The records of samples since a moment (unix ms) in pages, the newest page first, for so many seconds at most.
+
+    With each page comes None, or with the last one from when on (unix ms) they are complete, where that is later.
+    """
     held = _metrics()
     if held is None:
-        return [], None
+        return
     first = store.log().run(read.offset_at(held.stream_id, since_ms))
-    pages: list[list[Sample]] = []
     below: int | None = None
-    reached_ms: int | None = None
     began = time.monotonic()
     while page := messages_before(held, offset=below, limit=BACK_AT_ONCE):
         below = page[0].offset
-        pages.append(_samples_in((message for message in page if message.offset >= first), stream))
-        if below <= first:
-            break
-        if time.monotonic() - began > seconds:
-            reached_ms = page[0].timestamp_ms
-            break
-    return [sample for page in reversed(pages) for sample in page], reached_ms
-
-
-def flow_of(workspace: Workspace, *, most: int = flow.MOST) -> list[Flow]:
-    """How fast the streams of a workspace moved together in the last quarter of an hour, oldest first."""
-    return store.log().run(flow.lately(workspace.pk, most=most))
+        inside = [message for message in page if message.offset >= first]
+        is_cut = below > first and time.monotonic() - began > seconds
+        yield inside, page[0].timestamp_ms if is_cut else None
+        if below <= first or is_cut:
+            return
 
 
 def samples_read_on(place: SamplesRead | None, *, since_ms: int) -> tuple[list[Message], SamplesRead | None]:

@@ -1,5 +1,6 @@
 """Workspaces, and their tokens."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -11,16 +12,23 @@ from streams import naming
 from streams.access import Caller
 from streams.errors import Refusal
 from streams.models import DemoRun, Token, Workspace
+from streams.selectors.streams import streams_of
 
 
-def tokens_page(caller: Caller, *, workspace: Workspace, after: int, limit: int) -> tuple[list[Token], bool]:
-    """A page of a workspace's tokens, oldest first, and whether there are more.
+def tokens_of(caller: Caller, *, workspace: Workspace | None = None, after: int = 0) -> Iterator[Token]:
+    """A workspace's tokens, by default the caller's, oldest first, those after an id.
 
     A narrowed caller sees those that reach no further than itself.
     """
-    found = Token.objects.select_related("workspace").filter(workspace=workspace, id__gt=after)
-    seen = (token for token in found.order_by("id").iterator() if caller.reaches(token.streams))
-    rows = list(islice(seen, limit + 1))
+    found = Token.objects.select_related("workspace").filter(
+        workspace=workspace or caller.workspace, id__gt=after
+    )
+    return (token for token in found.order_by("id").iterator() if caller.reaches(token.streams))
+
+
+def tokens_page(caller: Caller, *, workspace: Workspace, after: int, limit: int) -> tuple[list[Token], bool]:
+    """A page of what ``tokens_of`` finds, and whether there are more."""
+    rows = list(islice(tokens_of(caller, workspace=workspace, after=after), limit + 1))
     return rows[:limit], len(rows) > limit
 
 
@@ -55,9 +63,9 @@ def workspace_named(name: str) -> Workspace:
     return found
 
 
-def demo_of(workspace: Workspace) -> DemoRun | None:
-    """The demonstration that is under way in a workspace."""
-    return DemoRun.objects.select_related("stream").filter(stream__workspace=workspace).first()
+def demo_of(caller: Caller) -> DemoRun | None:
+    """The demonstration that is under way in a workspace, in a stream that the caller may see."""
+    return DemoRun.objects.select_related("stream").filter(stream__in=streams_of(caller)).first()
 
 
 def _workspaces_counted() -> QuerySet[Any]:

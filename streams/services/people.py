@@ -1,7 +1,9 @@
 """People: taken into a workspace, given a role, removed, deactivated; and their passwords."""
 
 import secrets
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
@@ -23,7 +25,13 @@ ONE_TIME_FOR = timedelta(days=7)
 
 @transaction.atomic
 def person_add(
-    workspace: Workspace, *, name: str, role: str, actor: Actor, may_share: bool
+    workspace: Workspace,
+    *,
+    name: str,
+    role: str,
+    actor: Actor,
+    may_share: bool,
+    streams: Sequence[str] = (),
 ) -> tuple[Membership, str | None]:
     """Take a person into a workspace.
 
@@ -32,6 +40,7 @@ def person_add(
 
     Args:
         may_share: whether people of other workspaces may be taken in, too.
+        streams: name patterns that narrow them; none is every stream.
 
     Returns:
         The membership, and the one-time password; None for a person who has a password already.
@@ -54,40 +63,44 @@ def person_add(
         user.is_active = True
         user.save(update_fields=["is_active"])
         password = _one_time(user)
-    membership = Membership.objects.create(user=user, workspace=workspace, role=role)
+    membership = Membership.objects.create(user=user, workspace=workspace, role=role, streams=list(streams))
     event_record(
         workspace,
         kind="user.added",
         actor=actor,
-        after={"name": name, "role": role},
-        summary=f"{name} was added as {role}.",
+        after=_told(membership),
+        summary=f"{name} was added as {role}{f', restricted to {_listed(streams)}' if streams else ''}.",
     )
     return membership, password
 
 
 @transaction.atomic
-def person_change_role(membership: Membership, *, role: str, actor: Actor, rules_all: bool) -> Membership:
-    """Give a person another role in a workspace; it holds from their next request.
+def person_change(
+    membership: Membership, *, changes: Mapping[str, Any], actor: Actor, rules_all: bool
+) -> Membership:
+    """Change a person's ``role`` in a workspace, or the ``streams`` that narrow them; it holds from their next request.
 
     Raises:
         Refusal: ``operation_denied`` as ``admin_demand`` says.
     """
     membership = _locked(membership)
-    before = membership.role
-    if before == role:
+    before = {name: getattr(membership, name) for name in changes}
+    changes = {name: value for name, value in changes.items() if value != before[name]}
+    if not changes:
         return membership
-    if role != Role.ADMIN:
+    if changes.get("role", Role.ADMIN) != Role.ADMIN or changes.get("streams"):
         admin_demand(membership, rules_all=rules_all)
-    membership.role = role
-    membership.save(update_fields=["role"])
+    for field, value in changes.items():
+        setattr(membership, field, value)
+    membership.save(update_fields=list(changes))
     name = membership.user.get_username()
     event_record(
         membership.workspace,
         kind="user.changed",
         actor=actor,
-        before={"name": name, "role": before},
-        after={"name": name, "role": role},
-        summary=f"{name} is {role} now, and was {before}.",
+        before={"name": name, **{field: before[field] for field in changes}},
+        after={"name": name, **changes},
+        summary=" ".join(_SAID[field](name, value, before[field]) for field, value in changes.items()),
     )
     tell({person_group(membership.user_id): "live.again"})
     return membership
@@ -133,7 +146,7 @@ def person_remove(membership: Membership, *, actor: Actor, rules_all: bool) -> N
     """
     membership = _locked(membership)
     admin_demand(membership, rules_all=rules_all)
-    user, workspace, role = membership.user, membership.workspace, membership.role
+    user, workspace, before = membership.user, membership.workspace, _told(membership)
     membership.delete()
     tell({person_group(user.pk): "live.again"})
     if not Membership.objects.filter(user=user).exists():
@@ -145,7 +158,7 @@ def person_remove(membership: Membership, *, actor: Actor, rules_all: bool) -> N
         workspace,
         kind="user.removed",
         actor=actor,
-        before={"name": name, "role": role},
+        before=before,
         summary=f"{name} was removed.",
     )
 
@@ -184,6 +197,26 @@ def password_change(user: AbstractBaseUser, *, password: str, session_key: str, 
     )
 
 
+def _told(membership: Membership) -> dict[str, Any]:
+    """A person as an event keeps them."""
+    told: dict[str, Any] = {"name": membership.user.get_username(), "role": membership.role}
+    return told | ({"streams": membership.streams} if membership.streams else {})
+
+
+def _listed(streams: Sequence[str]) -> str:
+    return ", ".join(streams)
+
+
+_SAID: dict[str, Callable[[str, Any, Any], str]] = {
+    "role": lambda name, now, before: f"{name} is {now} now, and was {before}.",
+    "streams": lambda name, now, before: (
+        f"{name} is restricted to {_listed(now)} now."
+        if now
+        else f"{name} is no longer restricted to streams."
+    ),
+}
+
+
 def _one_time(user: User) -> str:
     password = secrets.token_urlsafe(12)
     user.set_password(password)
@@ -204,7 +237,7 @@ def _locked(membership: Membership) -> Membership:
 
 
 def admin_demand(membership: Membership, *, rules_all: bool) -> None:
-    """Refuse what would leave a workspace without an admin who may log in.
+    """Refuse what would leave a workspace without an admin of all its streams who may log in.
 
     Args:
         rules_all: whether an admin of the default workspace does it, who can make somebody admin of any other; of the
@@ -218,7 +251,7 @@ def admin_demand(membership: Membership, *, rules_all: bool) -> None:
         return
     raise Refusal(
         "operation_denied",
-        f"The last administrator of the workspace {workspace!r} cannot be removed, demoted or deactivated: make "
-        "somebody else admin first, with a password that has not expired.",
+        f"The last administrator of the workspace {workspace!r} cannot be removed, demoted, restricted or "
+        "deactivated: make somebody else admin first, with a password that has not expired.",
         user="",
     )

@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from streams import store
-from streams.access import IN_WORKSPACE, SYSTEM
+from streams.access import IN_WORKSPACE, SYSTEM, Caller
 from streams.log import keys, stats
 from streams.log.append import append
 from streams.log.entries import NewMessage
@@ -32,7 +32,12 @@ def sampled() -> Iterator[None]:
     """A worker that samples, as far as pages can tell, for the next minute."""
     sampled_ago(ms=-60_000)
     yield
-    store.log().client.delete(keys.SAMPLED, keys.SILENCES)
+    store.log().client.delete(keys.SAMPLED, keys.SILENCES, keys.DAMAGED)
+
+
+def sees_all(workspace: Workspace) -> Caller:
+    """Somebody who may read everything in a workspace."""
+    return Caller(workspace, frozenset({"read"}), SYSTEM)
 
 
 def silence(*, since_s: float, until_s: float) -> None:

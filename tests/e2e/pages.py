@@ -210,7 +210,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     ),
     "tokens": (State("/settings/tokens/"),),
     "system": (State("/settings/system/"),),
-    "people": (State("/settings/people/"),),
+    "people": (State("/settings/people/"), State("/settings/people/?narrow={person}")),
     "person_remove": (State("/settings/people/{person}/remove/"),),
     "person_password": (State("/settings/people/{person}/password/"),),
     "configuration": (

@@ -1,5 +1,6 @@
 """Patterns that narrow a token, as conditions of the database: what they find, and what they cost."""
 
+import json
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,10 +8,11 @@ from pathlib import Path
 import dj_database_url
 import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.fields.json import KT
 from django.db.utils import ConnectionHandler
 from pytest_django.plugin import DjangoDbBlocker
 
-from streams.models import Stream
+from streams.models import Event, Stream
 from streams.selectors.narrowing import inside
 from tests.postgres import postgres_folder
 from tests.waiting import Stopwatch
@@ -72,6 +74,28 @@ def test_it_finds_what_a_star_that_is_anything_covers(database: BaseDatabaseWrap
         patterns = ["".join(draw.choices(r"aAb._-%?[]\^***", k=draw.randint(1, 7))) for _ in range(2)]
         wanted = [name for name in names if any(naive(pattern, name) for pattern in patterns)]
         assert found(database, *patterns) == wanted, patterns
+
+
+def test_it_finds_a_name_in_a_column_of_json(database: BaseDatabaseWrapper) -> None:
+    kind = "jsonb" if database.vendor == "postgresql" else "text"
+    held = [{"source": "orders"}, {"source": "shop-eu"}, {"stored": "orders"}, None]
+    with database.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(f"CREATE TABLE streams_event (id integer, after {kind})")
+        rows = [(pk, None if after is None else json.dumps(after)) for pk, after in enumerate(held)]
+        cursor.executemany("INSERT INTO streams_event VALUES (%s, %s)", rows)
+        cursor.execute("COMMIT")
+        for patterns, wanted in (
+            (["ord*"], {0}),
+            (["shop-*", "orders"], {0, 1}),
+            (['"*'], set()),
+            (["*"], {0, 1}),
+        ):
+            inside_of = (
+                Event.objects.order_by().filter(inside(patterns, KT("after__source"))).values_list("id")
+            )
+            cursor.execute(*inside_of.query.get_compiler(connection=database).as_sql())
+            assert {pk for (pk,) in cursor.fetchall()} == wanted, patterns
 
 
 def test_no_pattern_takes_long(database: BaseDatabaseWrapper) -> None:

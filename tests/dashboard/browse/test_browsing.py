@@ -15,7 +15,7 @@ from streams.log.append import append
 from streams.log.client import Command
 from streams.log.entries import NewMessage
 from streams.models import Stream
-from tests.dashboard.conftest import MakeStream
+from tests.dashboard.conftest import MakeStream, sees_all
 from tests.waiting import until
 
 
@@ -287,7 +287,9 @@ def test_deleting_a_message_is_asked_first_and_recorded(owner: Client, orders: S
     assert selectors.message_at(orders, 7)
     assert owner.post(page).status_code == 302
     assert owner.get("/streams/orders/messages/7/").status_code == 404
-    assert selectors.events_latest(orders.workspace, stream="orders")[0].kind == "message.deleted"
+    wanted = selectors.EventsWanted(stream="orders")
+    (event,) = selectors.events_found(sees_all(orders.workspace), wanted, limit=1)
+    assert event.kind == "message.deleted"
 
 
 def test_deleting_from_a_production_stream_needs_its_name(owner: Client, make_stream: MakeStream) -> None:

@@ -17,7 +17,7 @@ from streams.services.people import (
     password_change,
     password_reset,
     person_add,
-    person_change_role,
+    person_change,
     person_remove,
 )
 from streams.services.tokens import token_create, token_revoke
@@ -91,7 +91,7 @@ def test_what_a_rule_found_is_about_it_too(owner: Client, workspace: Workspace, 
 def test_the_person_of_an_event_leads_to_the_row_of_people_and_once_removed_to_the_events(
     owner: Client, viewer: Client, person: Membership
 ) -> None:
-    person_change_role(person, role="operator", actor=ADA, rules_all=True)
+    person_change(person, changes={"role": "operator"}, actor=ADA, rules_all=True)
     password_reset(person, actor=ADA)
     assert links(owner) == ["/settings/people/#person-ann%40shop"] * 3
     assert 'id="person-ann@shop"' in owner.get("/settings/people/").content.decode()

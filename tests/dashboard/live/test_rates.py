@@ -16,7 +16,7 @@ from streams.log.flow import Flow
 from streams.models import Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.streams import internal_stream
-from tests.dashboard.conftest import MakeStream, sampled_ago, silence
+from tests.dashboard.conftest import MakeStream, sampled_ago, sees_all, silence
 from tests.dashboard.moving import sampled
 
 
@@ -85,7 +85,7 @@ def test_the_sums_of_a_workspace_are_its_chart_and_its_rate(
     Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
     for ago_s in (600, 30, 1):
         store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, ago_s, 2 * ago_s, 0)}))
-    series = rates.workspace_series(workspace)
+    series = rates.workspace_series(sees_all(workspace))
     sampled_at = dict(zip(series.times, series.rate_in, strict=True))
     assert [sampled_at[now - ago_s] for ago_s in (600, 30, 1)] == [600, 30, 1]
     assert sampled_at[now - 600 + 1] == 0, "silence is nought"
@@ -103,7 +103,7 @@ def test_what_comes_once_a_minute_has_the_same_mean_at_any_second_of_it(
     for minutes_ago in range(20, -1, -1):
         at_ms = (minute_s - 60 * minutes_ago) * 1000
         store.log().run(flow.note({workspace.pk: Flow(at_ms, 600, 1, 0)}))
-    series = rates.workspace_series(workspace, now_s=minute_s + into_s)
+    series = rates.workspace_series(sees_all(workspace), now_s=minute_s + into_s)
     assert series.mean_in == pytest.approx(10)
 
 
@@ -133,7 +133,7 @@ def test_a_stream_that_is_published_to_in_batches_has_one_rate_everywhere(
     told = {each["topic"]: each["event"]["rate_in"] for each in answer["events"]}
     assert (told["overview"], told["stream:orders"], row.rates.rate_in) == (6, 6, 6)
     assert set(row.rates.last_minute[-15:-5]) == {6}
-    assert set(rates.workspace_series(workspace).means.rate_in[-15:-5]) == {6}
+    assert set(rates.workspace_series(sees_all(workspace)).means.rate_in[-15:-5]) == {6}
 
 
 def test_what_nobody_samples_is_not_known(metrics: Stream, make_stream: MakeStream, owner: Client) -> None:
@@ -163,7 +163,7 @@ def test_while_nobody_sampled_a_workspace_has_no_rate(
     for ago_s in (*range(660, 600, -1), *range(300, 0, -1)):
         store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, 8, 80, 0)}))
     silence(since_s=now - 601, until_s=now - 300)
-    series = rates.workspace_series(workspace, now_s=now - 1)
+    series = rates.workspace_series(sees_all(workspace), now_s=now - 1)
     sampled_at = dict(zip(series.times, series.rate_in, strict=True))
     assert [sampled_at[now - ago_s] for ago_s in (700, 650, 600, 301, 300)] == [0, 8, None, None, 8]
     drawn = dict(zip(series.means.times, series.means.rate_in, strict=True))
@@ -183,7 +183,7 @@ def test_a_rate_that_is_known_of_less_than_half_of_the_time_is_not_judged(
     now = int(time.time())
     Stream.objects.filter(pk=metrics.pk).update(created_at="2020-01-01T00:00Z")
     silence(since_s=now - 500, until_s=now - 10)
-    assert rates.workspace_series(workspace, now_s=now).mean_in is None
+    assert rates.workspace_series(sees_all(workspace), now_s=now).mean_in is None
 
 
 def test_a_worker_that_was_started_again_within_seconds_leaves_no_gap_and_no_dip(
@@ -195,7 +195,7 @@ def test_a_worker_that_was_started_again_within_seconds_leaves_no_gap_and_no_dip
         sampled(metrics, at_s=now - ago_s, moved={orders: 8})
         store.log().run(flow.note({workspace.pk: Flow((now - ago_s) * 1000, 8, 80, 0)}))
     silence(since_s=now - 21, until_s=now - 13)
-    assert set(rates.workspace_series(workspace, now_s=now).means.rate_in[-40:]) == {8}
+    assert set(rates.workspace_series(sees_all(workspace), now_s=now).means.rate_in[-40:]) == {8}
     assert set(rates.rows([orders])[0].rates.last_minute[-40:]) == {8}
 
 
@@ -228,4 +228,4 @@ def test_a_flow_keeps_a_bounded_number(workspace: Workspace, monkeypatch: pytest
     monkeypatch.setattr(flow, "MOST", 5)
     for at_ms in range(9):
         store.log().run(flow.note({workspace.pk: Flow(at_ms, 1, 1, 1)}))
-    assert [each.at_ms for each in selectors.flow_of(workspace)] == [4, 5, 6, 7, 8]
+    assert [each.at_ms for each in selectors.flow_of(sees_all(workspace))[0]] == [4, 5, 6, 7, 8]

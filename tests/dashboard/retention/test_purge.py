@@ -13,10 +13,10 @@ from streams.log import groups
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Stream
-from streams.selectors import events_latest, messages_from, removals_of
+from streams.selectors import EventsWanted, events_found, messages_from, removals_of
 from streams.services.groups import group_create, group_seek
 from streams.services.undo import removal_undo
-from tests.dashboard.conftest import MakeStream
+from tests.dashboard.conftest import MakeStream, sees_all
 from tests.dashboard.forms import sent_back
 
 PAGE = "/streams/orders/purge/"
@@ -74,7 +74,7 @@ def test_what_is_chosen_goes_as_it_was_shown_and_comes_back_as_it_was(
     more(stream, 11, 12)
     assert purged(owner, shown, asked).status_code == 302
     assert left(stream) == [*stays, 11, 12], "nothing goes that came later"
-    (event,) = events_latest(stream.workspace, limit=1)
+    (event,) = events_found(sees_all(stream.workspace), EventsWanted(), limit=1)
     assert (event.kind, (event.after or {})["messages"]) == ("stream.purged", gone)
     (removal,) = removals_of(stream)
     assert f"{gone} messages" in owner.get("/streams/orders/").content.decode()
