@@ -94,14 +94,15 @@ def _log_check() -> str:
 
 
 def _damage_check() -> str:
+    """How many streams and groups are damaged; not which: anybody may ask for readiness."""
     try:
-        found = selectors.damaged_parts()
+        count = len(selectors.damaged_parts())
     except DatabaseError:
         return "ok"  # told with the database
-    if not found:
+    if not count:
         return "ok"
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"What the store holds of {found[0].name}{more} cannot be read: {found[0].why} (okmq_fsck)."
+    parts = "one stream or group" if count == 1 else f"{count} streams and groups"
+    return f"What the store holds of {parts} cannot be read; okmq_doctor names them, okmq_fsck says what is to be done."
 
 
 def _worker_check() -> str:
