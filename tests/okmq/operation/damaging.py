@@ -60,3 +60,21 @@ def damage(log: Log, stream_id: str, kind: str, way: str) -> None:
         ((entry, _),) = ask("XREVRANGE", key, "+", "-", "COUNT", 1)
         offset, _, ms = entry.decode().partition("-")
         ask("XADD", key, f"{int(offset) + 1}-{ms}", b"i", GARBAGE, b"b", GARBAGE, b"c", GARBAGE)
+
+
+def is_there(log: Log, stream_id: str, kind: str, way: str) -> bool:
+    """Whether it still is: what stood beside it may have been dealt with, and have taken it along."""
+    key, type_, ask = key_of(stream_id, kind), type_of(kind), log.client.execute_command
+    if way == "wrong-type":
+        found = ask("TYPE", key)
+        return bool(found == b"list" if type_ == "string" else found == b"string")
+    asked = {
+        "hash": ("HVALS", key),
+        "zset": ("ZRANGE", key, 0, -1),
+        "set": ("SMEMBERS", key),
+        "list": ("LRANGE", key, 0, -1),
+        "string": ("GET", key),
+    }
+    if type_ in asked:
+        return GARBAGE in (ask(*asked[type_]) or ())
+    return any(GARBAGE in fields for _, fields in ask("XRANGE", key, "-", "+"))
