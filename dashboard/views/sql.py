@@ -70,8 +70,7 @@ def answer(request: HttpRequest, caller: Caller, query_id: int) -> HttpResponse:
     query = query_for(caller, query_id)
     context = answer_context(request, query) | {"may_cancel": service.may_cancel(caller, query)}
     if is_part(request):
-        if query.is_finished:
-            context |= {"latest": _latest(caller), "may_publish": caller.may("publish")}
+        context |= {"latest": _latest(caller), "may_publish": caller.may("publish")}
         return render(request, "dashboard/parts/answer_now.html", context)
     return _page(request, caller, QueryForm(initial={"sql": query.sql, "limit": query.limit}), **context)
 

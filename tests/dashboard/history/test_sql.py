@@ -156,6 +156,17 @@ def test_an_answer_comes_by_itself_with_its_chart_and_the_newest_queries_and_wit
     assert '<button class="btn btn-sm btn-outline-secondary">Publish</button>' in part
 
 
+def test_the_newest_queries_say_of_one_that_goes_on_what_its_page_says(owner: Client) -> None:
+    query = asked(owner)
+    taken = service.query_take()
+    assert taken is not None
+    part = text(owner, f"/sql/{query.pk}/", headers={"HX-Request": "true"})
+    before, _, latest = part.partition('id="queries-latest"')
+    assert "starting" in before
+    assert "starting" in latest
+    assert "queued" not in latest
+
+
 def test_an_answer_goes_into_a_stream_of_those_who_may_publish(
     owner: Client, viewer: Client, workspace: Workspace
 ) -> None:
