@@ -79,6 +79,12 @@ class Answering:
         self.time_limit_s = time_limit_s
         self._heap = HeapWatch(spark)
         self.disk = DiskWatch(most_bytes=env.sql_disk)
+        self._ending: set[int] = set()
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether Spark is being told to stop with a query."""
+        return bool(self._ending)
 
     def answer(self, query: Query, *, rank: int = FIRST) -> None:
         """Have Spark answer it, and note how it ended.
@@ -115,6 +121,8 @@ class Answering:
         is_wanted = is_late = False
         try:
             is_wanted, is_late = self._watch(query, asking, asked)
+            if not is_wanted or is_late or asked.under.is_ended:
+                self._ending.add(query.pk)
             if self.stop.is_set():
                 return  # the next start says so
 
@@ -123,8 +131,11 @@ class Answering:
 
             is_noted = self._is_noted(query, note)
         finally:
-            if not is_wanted or is_late or asked.under.is_ended:
-                self._see_the_end(query, asking, asked)
+            try:
+                if not is_wanted or is_late or asked.under.is_ended:
+                    self._see_the_end(query, asking, asked)
+            finally:
+                self._ending.discard(query.pk)
         if not is_noted:
             self._until_noted(query, note)
 

@@ -71,9 +71,12 @@ class Queries:
         connections.close_all()
 
     def hand_out(self) -> None:
-        """Begin threads for the queries that wait, as many as there may be."""
+        """Begin threads for the queries that wait, as many as there may be.
+
+        None is begun while one is being ended: where that does not stop, Spark is ended with all that it does.
+        """
         self._threads = [thread for thread in self._threads if thread.is_alive()]
-        while len(self._threads) < AT_ONCE and (taken := self._take()):
+        while len(self._threads) < AT_ONCE and not self.answering.is_ending and (taken := self._take()):
             thread = threading.Thread(target=self._serve_one, args=taken, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -105,7 +108,7 @@ class Queries:
     def _take(self) -> tuple[Query, int] | None:
         """The query whose turn it is, and the rank of its pool."""
         with self._taking:
-            query = service.query_take()
+            query = service.query_take(under_way=list(self._held.values()))
             if query is None:
                 return None
             rank = BESIDE if query.workspace_id in self._held.values() else FIRST

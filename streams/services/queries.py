@@ -110,14 +110,15 @@ def may_cancel(caller: Caller, query: Query) -> bool:
     return caller.may("manage") or caller.actor.name == query.asked_by
 
 
-def query_take() -> Query | None:
-    """The query whose turn it is, now starting; None where there is none."""
+def query_take(*, under_way: Collection[int] = ()) -> Query | None:
+    """The query whose turn it is, now starting; None where there is none.
+
+    Args:
+        under_way: the workspace of each that was taken and is not over; one that was cancelled may go on for seconds.
+    """
     queued = Query.objects.filter(state=QueryState.QUEUED).order_by("id")
     waiting = list(queued.values_list("pk", "workspace_id"))
-    under_way = Query.objects.filter(state__in=[QueryState.STARTING, QueryState.RUNNING])
-    if not waiting:
-        return None
-    turn = next_turn(waiting, under_way.values_list("workspace_id", flat=True), most=MOST_AT_ONCE)
+    turn = next_turn(waiting, under_way, most=MOST_AT_ONCE)
     if turn is None:  # the look is cheap, the lock is not
         return None
     with transaction.atomic():
