@@ -374,7 +374,7 @@ async def test_a_broken_stream_takes_no_other_along(
             [appender.append(each, [message(n)], is_unbounded=True) for each in (one, broken, other)]
         )
         assert (told[0], told[2]) == ([Appended(n, False)], [Appended(n, False)])
-        assert told[1][0] is errors.StoreUnavailable
+        assert told[1][0] is errors.Damaged
 
 
 async def test_where_a_cluster_keeps_streams_apart_each_is_sent_by_itself(tmp_path: Path) -> None:
