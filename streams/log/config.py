@@ -113,7 +113,7 @@ def streams_publish(streams: Sequence[tuple[Registered, Mapping[str, Any]]]) -> 
         publications = {each[0].stream_id: _publication(*each) for each in durable}
         alone = list(publications)[: 0 if is_known else 1]
         # The first one alone: it makes the script known to the server, so that the others are sent only once.
-        for ids in (alone, list(publications)[len(alone) :]):
+        for ids in filter(None, (alone, list(publications)[len(alone) :])):
             replies = yield Scripts([publications[stream_id] for stream_id in ids])
             damaged |= {
                 each: reply for each, reply in zip(ids, replies, strict=True) if isinstance(reply, Damaged)
