@@ -101,7 +101,9 @@ def test_long_queries_of_one_workspace_hold_up_no_other_and_no_run(
         Query.objects.filter(state=QueryState.QUEUED).delete()
         Query.objects.update(cancel=True)
         until(
-            lambda: not Query.objects.filter(finished_at=None).exists(), within_s=60, what="they have ended"
+            lambda: not any(watching.tasks_left(group_of(each)) for each in Query.objects.all()),
+            within_s=60,
+            what="they have ended",
         )
         analytics.stop.set()
         serving.join(60)
