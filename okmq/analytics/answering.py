@@ -83,7 +83,7 @@ class Answering:
 
     @property
     def is_ending(self) -> bool:
-        """Whether Spark is being told to stop with a query."""
+        """Whether one is coming to its end, with which Spark may have to be told to stop."""
         return bool(self._ending)
 
     def answer(self, query: Query, *, rank: int = FIRST) -> None:
@@ -121,8 +121,7 @@ class Answering:
         is_wanted = is_late = False
         try:
             is_wanted, is_late = self._watch(query, asking, asked)
-            if not is_wanted or is_late or asked.under.is_ended:
-                self._ending.add(query.pk)
+            self._ending.add(query.pk)
             if self.stop.is_set():
                 return  # the next start says so
 

@@ -198,19 +198,12 @@ def strangers() -> Op[list[str]]:
         StoreUnavailable: it does not answer.
     """
     known, found = (yield from _registered()), set()
-    for stream_id in (yield Servers()):
-        cursor = 0
-        while True:
-            following, names = yield from _scanned(stream_id, cursor, "okmq:{*")
-            strange = [name for name in map(bytes.decode, names) if keys.stream_id_of(name) not in known]
-            if strange:
-                left_ms = yield Pipeline([("PTTL", name) for name in strange])
-                found |= {
-                    keys.stream_id_of(name) for name, ms in zip(strange, left_ms, strict=True) if ms == -1
-                }
-            cursor = int(following)
-            if cursor == 0:
-                break
+    names = yield from _names("okmq:{*")
+    strange = [name for name in names if keys.stream_id_of(name) not in known]
+    for first in range(0, len(strange), SCANNED):
+        part = strange[first : first + SCANNED]
+        left_ms = yield Pipeline([("PTTL", name) for name in part])
+        found |= {keys.stream_id_of(name) for name, ms in zip(part, left_ms, strict=True) if ms == -1}
     return sorted(found - (yield from _registered()))
 
 
@@ -220,17 +213,8 @@ def token_digests() -> Op[set[str]]:
     Raises:
         StoreUnavailable: it does not answer.
     """
-    found: set[str] = set()
     begins = keys.token("")
-    for stream_id in (yield Servers()):
-        cursor = 0
-        while True:
-            following, names = yield from _scanned(stream_id, cursor, f"{begins}*")
-            found |= {name.decode(errors="replace").removeprefix(begins) for name in names}
-            cursor = int(following)
-            if cursor == 0:
-                break
-    return found
+    return {name.removeprefix(begins) for name in (yield from _names(f"{begins}*"))}
 
 
 def _registered() -> Op[set[str]]:
@@ -243,15 +227,7 @@ def carried() -> Op[set[str]]:
     Raises:
         StoreUnavailable: it does not answer.
     """
-    found: set[str] = set()
-    for stream_id in (yield Servers()):
-        cursor, is_over = 0, False
-        while not is_over:
-            following, names = yield from _scanned(stream_id, cursor, "okmq:{*")
-            found |= {keys.stream_id_of(name.decode()) for name in names}
-            cursor = int(following)
-            is_over = cursor == 0
-    return found
+    return {keys.stream_id_of(name) for name in (yield from _names("okmq:{*"))}
 
 
 def strangers_remove(stream_id: str) -> Op[int]:
@@ -268,6 +244,19 @@ def strangers_remove(stream_id: str) -> Op[int]:
         cursor = int(following)
         if cursor == 0:
             return removed
+
+
+def _names(pattern: str) -> Op[list[str]]:
+    """The keys of all durable servers whose names are like this; one may stand twice."""
+    found: list[str] = []
+    for stream_id in (yield Servers()):
+        cursor, is_over = 0, False
+        while not is_over:
+            following, names = yield from _scanned(stream_id, cursor, pattern)
+            found += [name.decode(errors="replace") for name in names]
+            cursor = int(following)
+            is_over = cursor == 0
+    return found
 
 
 def _scanned(stream_id: str, cursor: int, pattern: str) -> Op[tuple[bytes, list[bytes]]]:

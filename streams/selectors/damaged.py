@@ -53,7 +53,7 @@ def damaged_parts() -> list[DamagedPart]:
 
 
 def damaged_in(caller: Caller) -> list[DamagedPart]:
-    """As ``damaged_parts``, of the streams that a caller may see, and of none for who is not narrowed to some."""
+    """As ``damaged_parts``, of the streams that a caller may see; what is of no stream only to who sees all."""
     found = damaged_parts()
     names = {each.stream for each in found}
     visible = (

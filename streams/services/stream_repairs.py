@@ -41,8 +41,7 @@ def is_of_another_database(held: Collection[str]) -> bool:
     Args:
         held: the internal ids of all streams that the log holds.
     """
-    known = set(Stream.objects.values_list("stream_id", flat=True))
-    return bool(held) and known.isdisjoint(held)
+    return bool(held) and _known().isdisjoint(held)
 
 
 def leftovers_remove(held: Collection[Registered], *, with_memory: bool) -> list[str]:
@@ -61,9 +60,9 @@ def leftovers_remove(held: Collection[Registered], *, with_memory: bool) -> list
     Raises:
         StoreUnavailable: the next call does what is left.
     """
-    if is_of_another_database([each.stream_id for each in held]):
+    known = _known()
+    if known.isdisjoint(each.stream_id for each in held):
         return []
-    known = set(Stream.objects.values_list("stream_id", flat=True))
     left = [each for each in held if each.stream_id not in known]
     if not with_memory:
         left = [each for each in left if not keys.in_memory(each.stream_id)]
@@ -71,6 +70,10 @@ def leftovers_remove(held: Collection[Registered], *, with_memory: bool) -> list
     left = [each for each in left if each.stream_id in there]
     store.log().run(config.streams_remove([(each.stream_id, each.workspace_id, each.name) for each in left]))
     return [each.name for each in left]
+
+
+def _known() -> set[str]:
+    return set(Stream.objects.values_list("stream_id", flat=True))
 
 
 def _answering(stream_ids: Iterable[str]) -> set[str]:

@@ -15,6 +15,9 @@ def next_turn(waiting: Iterable[tuple[int, int]], under_way: Iterable[int], *, m
     Returns:
         Its id; None where nothing waits but of workspaces that have as many.
     """
+    waiting = list(waiting)
+    if not waiting:
+        return None  # and nobody need be asked what is under way
     held = Counter(under_way)
     may = [(held[workspace], at, pk) for at, (pk, workspace) in enumerate(waiting) if held[workspace] < most]
     return min(may)[2] if may else None

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from streams import selectors
 from streams.log import config, damages, keys, lease, lineage, memory, notes, standing, stats
@@ -268,9 +268,10 @@ class Worker:
     async def _mend_shared(self) -> None:
         """Something that all streams go by could not be read: it is taken away, and told again where it was told."""
         try:
+            await sync_to_async(installation.another_database_refuse)()
             if await sync_to_async(shared_repairs.shared_repair)():
                 await sync_to_async(installation.configuration_republish)()
-        except LogError as error:
+        except (LogError, DatabaseError, installation.AnotherDatabase) as error:
             log.warning("What all streams go by cannot be put right: %s", error)
 
     async def _note_tokens(self) -> None:
