@@ -1,5 +1,6 @@
 """The analytics process as the supervisor starts it, on a data folder and a database of its own."""
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -74,13 +75,14 @@ class AnalyticsProcess:
     def busy(self, thread: str, *, cpu_s: float) -> int:
         """How many threads of the JVM whose names begin so have computed for so long."""
         found = 0
-        for stat in (each for pid in self.others() for each in Path(f"/proc/{pid}/task").glob("*/stat")):
-            try:
-                name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
-            except OSError:
-                continue
-            used = int(fields.split()[11]) / os.sysconf("SC_CLK_TCK")
-            found += name.startswith(thread) and used >= cpu_s
+        for pid in self.others():
+            # A process may end while it is looked at, and a thread.
+            with contextlib.suppress(OSError):
+                for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+                    with contextlib.suppress(OSError):
+                        name, _, fields = stat.read_text().partition("(")[2].rpartition(")")
+                        used = int(fields.split()[11]) / os.sysconf("SC_CLK_TCK")
+                        found += name.startswith(thread) and used >= cpu_s
         return found
 
     def put(self, *queries: str) -> None:
