@@ -15,6 +15,7 @@ from streams.models.stream import Storage
 from streams.services.fsck_positions import position_findings
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
+from streams.services.installation import AnotherDatabase, another_database_refuse
 from streams.services.shared_repairs import shared_repair
 from streams.services.streams_told import registered, settings_of, streams_publish
 from streams.services.tokens import grant_of, token_publish
@@ -39,11 +40,16 @@ class Report:
 def log_check(*, repair: bool = False) -> Report:
     """Look at every durable stream, its groups, and what the log was told by the database.
 
-    What is found is looked at a second time: what a running product was just about has changed by then.
+    What is found is looked at a second time: what a running product was just about has changed by then. Beside a
+    database that knows none of the streams nothing else is looked at, and nothing put right.
 
     Raises:
         StoreUnavailable: the store does not answer.
     """
+    try:
+        another_database_refuse()
+    except AnotherDatabase as error:
+        return Report(findings=[Finding(stream_id="", what="another database", sentence=str(error))])
     report, looked = _confirmed(None)
     mended: list[Finding] = []
     lost: list[Finding] = []
