@@ -162,6 +162,29 @@ def test_axe_finds_nothing(
     assert found_on_a_phone(page) == []
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/no-such-page/",
+        "/streams/no-such-stream/",
+        "/streams/{stream}/groups/no-such-group/",
+        "/streams/{stream}/messages/999999/",
+        "/streams/{stream}/?match=%28&start=soon",
+        "/alerts/no-such-rule/",
+        "/logout/",
+    ],
+)
+def test_axe_finds_nothing_on_a_page_that_says_what_is_wrong(
+    page: Page, names: dict[str, str], watched: Watched, path: str
+) -> None:
+    wrong = path.format(**names)
+    watched.forgive("status of 40")
+    watched.forgive(wrong)
+    page.goto(wrong)
+    assert found_in_both_lights(page) == []
+    assert found_on_a_phone(page) == []
+
+
 def test_axe_finds_nothing_while_the_server_is_away(
     page: Page, names: dict[str, str], watched: Watched
 ) -> None:
