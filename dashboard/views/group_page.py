@@ -26,6 +26,7 @@ from dashboard.groups.group_rows import (
 from dashboard.groups.letting_go import LettingGo, letting_go
 from dashboard.groups.member_rows import Members, members_of
 from dashboard.groups.seek_effect import SeekEffect, effect_of
+from dashboard.groups.seek_history import SeekHistoryForm
 from dashboard.groups.what_if import WhatIfForm, outlook_of
 from dashboard.live import rates
 from dashboard.live.lag_chart import lag_chart_of
@@ -48,6 +49,7 @@ from streams.services.groups import (
     group_seek,
     offset_of_position,
 )
+from streams.services.replays import replay_demand, replay_for_group, wanted_of
 
 SEEKS_LOOKED_AT = 20
 """The newest seeks, of which it is told what they dropped."""
@@ -306,6 +308,13 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         has_grown = going.has_grown(then)
         if has_grown or not confirm.is_valid():
             return _asked_again(request, caller, found, told["to"], then, None if has_grown else confirm)
+    gone = SeekHistoryForm(request.POST).gone(found)
+    if gone is not None:
+        try:
+            replay_demand(caller, stream=name)
+        except Refusal as refusal:
+            messages.error(request, refusal.message)
+            return redirect("dashboard:group", name=name, group=group)
     effect = _effect(found, told, _past_seeks(found, caller))
     told = group_seek(found, next_offset=wanted, actor=caller.actor)
     figures = {field: formats.count(value) for field, value in told.items()}
@@ -316,6 +325,10 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         said.append(_("%(skipped)s were skipped."))
     if going is not None:
         said.append(_removed(going))
+    if gone is not None:
+        replay = replay_for_group(caller, stream=name, group=group, wanted=wanted_of(gone, starts=True))
+        figures["replay"] = str(replay.pk)
+        said.append(_("Replay %(replay)s delivers what is in the history: see the History tab."))
     messages.success(request, " ".join(str(each) for each in said) % figures, extra_tags="sought")
     return redirect("dashboard:group", name=name, group=group)
 
