@@ -30,6 +30,9 @@ SAID_AFTER_S = 1.0
 KEPT_S = 60.0
 """How long messages wait here for their group; then they are read again, without what was erased meanwhile."""
 
+TURN_S = 60.0
+"""A replay whose group has no room for so long lets others have its thread."""
+
 
 class Giving:
     """What one replay gives its group; for one thread.
@@ -77,7 +80,7 @@ class Giving:
         """Wait until the group may be given something; False: it may not by then (monotonic). Raises as ``give``."""
         began, look_s = time.monotonic(), LOOK_FIRST_S
         while True:
-            waits = time.monotonic() - began > SAID_AFTER_S
+            waits = bool(self.replay.waits_for) or time.monotonic() - began > SAID_AFTER_S
             self._call([], upto=self.told.position, waits=waits)
             if self.told.room:
                 return True

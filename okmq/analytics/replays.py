@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.causes import readable
-from okmq.analytics.giving import Giving
+from okmq.analytics.giving import TURN_S, Giving
 from okmq.analytics.pools import PROPERTY
 from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.analytics.shared_spark import SharedSpark
@@ -172,7 +172,8 @@ class Replays:
         service.replay_begins(replay, target_offset=0)
         giving = Giving(replay, most=_most(replay.rate), stop=self.stop)
         while replay.position < replay.last:
-            giving.wait_for_room()
+            if not giving.wait_for_room(until=time.monotonic() + TURN_S):
+                return  # it is taken up again
             left: list[Past] = []
             end = replay.position
             with self.spark.in_use():

@@ -186,6 +186,25 @@ def test_it_waits_for_a_group_that_does_not_take_them_and_says_so(
     assert (replay.stored, replay.waits_for) == (40 - KEPT, "")
 
 
+def test_one_whose_group_takes_nothing_lets_others_have_its_thread(
+    there: There, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SAID_AFTER_S", "KEPT_S"):
+        monkeypatch.setattr(giving, name, 0.0)
+    monkeypatch.setattr("okmq.analytics.replays.TURN_S", 0.0)
+    source = there.begun(20, max_ack_pending=10)
+    replay = there.worked(there.sought())
+    assert (replay.state, replay.stored, replay.waits_for) == (ReplayState.RUNNING, 10, "group")
+    monkeypatch.setattr(giving, "SAID_AFTER_S", 60.0)
+    replay = there.worked(replay)
+    assert (replay.stored, replay.waits_for) == (10, "group"), "it has said so"
+    assert service.replay_next(under_way=[]) == replay
+    got = offsets(there.taken(source))
+    replay = there.worked(replay)
+    assert (replay.state, replay.waits_for) == (ReplayState.SUCCEEDED, "")
+    assert sorted([*got, *offsets(there.taken(source))]) == list(range(1, 21))
+
+
 def test_a_seek_ends_it_and_takes_back_what_it_gave(there: There) -> None:
     source = there.begun(40, max_ack_pending=10)
     replay = there.sought()
