@@ -1,6 +1,8 @@
 """What the history brings comes to one group alone, with the offsets it had, each once."""
 
+import random
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
@@ -10,7 +12,7 @@ from streams.log import spent as retiring
 from streams.log.append import append
 from streams.log.bringing import Brought
 from streams.log.client import Log
-from streams.log.errors import GroupMoved, GroupNotFound
+from streams.log.errors import GroupMoved, GroupNotFound, LeaseLost
 from streams.log.groups import Settings
 from streams.log.standing import GroupState
 from tests.streams.log.checked import whats
@@ -321,3 +323,96 @@ def test_who_waits_is_told(log: Log, stream: str, make_group: MakeGroup) -> None
         told = heard.get_message(timeout=5)
     assert told is not None
     assert told["data"] == b"due"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_else_is_done_with_the_group_nothing_of_it_stays_behind(
+    log: Log, make_stream: MakeStream, publish_settings: Publish, seed: int
+) -> None:
+    """Two of a key are never out where the group is ordered by key, what is kept is out, and fsck finds nothing."""
+    dice = random.Random(seed)
+    stream, ordered = make_stream(), seed % 2 == 1
+    wanted = Settings(ordered_by_key=ordered, max_ack_pending=8, max_deliver=3)
+    log.run(groups.group_publish(stream, "g", wanted, delivered=0))
+    key_of = {0: "?"}
+    held: dict[int, str] = {}
+
+    def publish() -> None:
+        part = range(len(key_of), len(key_of) + dice.randint(1, 6))
+        key_of.update({n: dice.choice("xyz") for n in part})
+        log.run(append(stream, [message(n, key=key_of[n]) for n in part]))
+
+    def fetch() -> None:
+        found = log.run(groups.fetch(stream, "g", limit=dice.randint(1, 6))).deliveries
+        held.update({entries.position(each.entry)[0]: each.lease for each in found})
+        if ordered:
+            out = log.client.execute_command("HGETALL", keys.leases(stream, "g"))
+            leases = zip(out[::2], out[1::2], strict=True)
+            of_keys = [key_of[int(offset)] for offset, lease in leases if not lease.startswith(b"0:0")]
+            assert len(of_keys) == len(set(of_keys)), of_keys
+
+    def answer() -> None:
+        if held:
+            offset = dice.choice(list(held))
+            lease = held.pop(offset)
+            how = dice.choice((groups.ack, groups.ack, groups.nack))
+            with suppress(LeaseLost):
+                log.run(how(stream, "g", "leases", [lease]))
+
+    def end() -> None:
+        if held:
+            log.run(groups.term(stream, "g", "offsets", [held.popitem()[0]], reason="bad"))
+
+    def bring_some() -> None:
+        first = dice.randint(1, len(key_of))
+        part = range(first, min(len(key_of), first + 5))
+        letters = [letter(n, key=key_of[n]) for n in part]
+        at = log.run(bringing.generation(stream, "g"))
+        replay = dice.randint(1, 1_000_000)
+        call = {"replay": replay, "generation": at, "known": NEW, "letters": letters, "upto": len(key_of)}
+        told = log.run(bringing.bring_back(stream, "g", **call))  # type: ignore[arg-type]
+        assert log.run(bringing.bring_back(stream, "g", **{**call, "letters": []}))[1:3] == told[1:3]  # type: ignore[arg-type]
+
+    def limit() -> None:
+        publish_settings(stream, max_messages=dice.randint(2, 12))
+
+    def seek() -> None:
+        log.run(groups.seek(stream, "g", next_offset=dice.randint(1, len(key_of))))
+        held.clear()
+
+    def die_again() -> None:
+        log.run(dead_letters.replay_all(stream, "g"))
+
+    acts = [
+        publish,
+        fetch,
+        fetch,
+        answer,
+        answer,
+        answer,
+        bring_some,
+        bring_some,
+        limit,
+        end,
+        seek,
+        die_again,
+    ]
+    publish()
+    for _ in range(150):
+        dice.choice(acts)()
+        kept_now = set(log.client.hkeys(keys.replayed(stream, "g")))
+        assert kept_now <= set(log.client.zrange(keys.pending(stream, "g"), 0, -1))
+    assert whats(log, stream) == []
+    while held or take_all(log, stream, held):
+        with suppress(LeaseLost):
+            log.run(groups.ack(stream, "g", "leases", [held.popitem()[1]]))
+    state = stands(log, stream)
+    assert (state.ack_pending, state.lag, kept(log, stream)) == (0, 0, 0)
+    assert not log.client.exists(keys.turns(stream, "g"))
+
+
+def take_all(log: Log, stream: str, held: dict[int, str]) -> bool:
+    """Whether there is anything more."""
+    found = log.run(groups.fetch(stream, "g", limit=100)).deliveries
+    held.update({entries.position(each.entry)[0]: each.lease for each in found})
+    return bool(found)

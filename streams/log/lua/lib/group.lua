@@ -70,8 +70,16 @@ end
 -- How many messages are in flight.
 local function group_out(group, pending) return redis.call('ZCARD', pending) + group.in_runs end
 
+-- How many of these take up room: not those that are due at no time, as they wait for the turn of their key, maybe behind some
+-- that were never out and need the room.
+local function group_taken(group, keys)
+  local out = group_out(group, keys.pending)
+  if group.ordered == TURNS.off then return out end
+  return out - math.max(0, redis.call('ZCARD', keys.pending) + group.runs - redis.call('ZCARD', keys.due))
+end
+
 -- Whether members may take nothing new for what is in flight already.
-local function group_is_full(group, pending) return group_out(group, pending) >= group.max_ack_pending end
+local function group_is_full(group, keys) return group_taken(group, keys) >= group.max_ack_pending end
 
 -- Writes what goes out, as pairs for each of the three keys. A few calls with many arguments cost a third of many calls
 -- with few.
