@@ -10,6 +10,9 @@ from streams.log.fsck import Finding
 
 SCANNED = 1000
 NO_GROUP = "none"
+WITHOUT_IT_NONE = frozenset({("group", None), ("group", group_meta.COUNTERS.encode())})
+"""Parts, as ``made_again`` takes them, without which there is no group."""
+
 IN_RUNS = 22
 """Where the counters of a group say how many messages are in runs (``lua/lib/group.lua``)."""
 

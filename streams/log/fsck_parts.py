@@ -136,12 +136,12 @@ def _of_key(kind: str, key: str, shape: Shape, *, group: str = "") -> Op[list[Pa
         try:
             parts, at = yield from _page(key, shape.type, at)
         except Damaged as error:
-            return [_part(kind, key, group, None, error.why, is_derived=shape.is_derived)]
+            return [_part(kind, key, group, None, error.why, is_derived=shape.follows(None))]
         for name, value in parts:
             try:
                 shape.read(name, value)
             except damage.UNREADABLE as error:
-                found.append(_part(kind, key, group, name, _why(error), is_derived=shape.is_derived))
+                found.append(_part(kind, key, group, name, _why(error), is_derived=shape.follows(name)))
     return found
 
 

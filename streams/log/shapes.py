@@ -27,11 +27,17 @@ class Shape:
         type: as the server has it.
         read: of each of its parts.
         is_derived: whether what is taken away follows from other keys or the database, or is missed by nobody.
+        kept_here: names of parts of which that is not so, where it is of the others.
     """
 
     type: Type
     read: Read
     is_derived: bool = True
+    kept_here: frozenset[bytes] = frozenset()
+
+    def follows(self, name: bytes | None) -> bool:
+        """Whether a part that is taken away follows from elsewhere; None: the whole key."""
+        return self.is_derived and name not in self.kept_here
 
 
 def _matching(pattern: bytes) -> Callable[[bytes], None]:
@@ -112,7 +118,7 @@ def _of_turns(field: bytes, value: bytes) -> None:
 _offsets = Shape("zset", _member(_number))
 
 OF_STREAM: Mapping[str, Shape] = {
-    "meta": Shape("hash", _of_meta),
+    "meta": Shape("hash", _of_meta, kept_here=frozenset({meta.TAKEN.encode()})),
     "gone": Shape("zset", _member(_matching(rb"\d+:\d+:\d+(:.*)?")), is_derived=False),
     "by_key": Shape("hash", _pair(_text, _number)),
     "expiry": _offsets,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from streams import store
 from streams.log import config, fsck, fsck_groups, fsck_parts, groups, keys, standing
-from streams.log.errors import Damaged
+from streams.log.errors import Damaged, StreamNotFound
 from streams.log.fsck import Finding, Looked
 from streams.log.fsck_parts import Part
 from streams.models import Group, Stream, Token, Workspace
@@ -15,6 +15,7 @@ from streams.models.stream import Storage
 from streams.services.fsck_positions import position_findings
 from streams.services.group_repairs import groups_repair
 from streams.services.groups import group_publish
+from streams.services.installation import AnotherDatabase, another_database_refuse
 from streams.services.shared_repairs import shared_repair
 from streams.services.streams_told import registered, settings_of, streams_publish
 from streams.services.tokens import grant_of, token_publish
@@ -39,11 +40,16 @@ class Report:
 def log_check(*, repair: bool = False) -> Report:
     """Look at every durable stream, its groups, and what the log was told by the database.
 
-    What is found is looked at a second time: what a running product was just about has changed by then.
+    What is found is looked at a second time: what a running product was just about has changed by then. Beside a
+    database that knows none of the streams nothing else is looked at, and nothing put right.
 
     Raises:
         StoreUnavailable: the store does not answer.
     """
+    try:
+        another_database_refuse()
+    except AnotherDatabase as error:
+        return Report(findings=[Finding(stream_id="", what="another database", sentence=str(error))])
     report, looked = _confirmed(None)
     mended: list[Finding] = []
     lost: list[Finding] = []
@@ -63,12 +69,23 @@ def log_check(*, repair: bool = False) -> Report:
 
 
 def _confirmed(only: set[str] | None) -> tuple[Report, dict[str, Looked]]:
-    """What two looks in a row found, and what the later one saw."""
+    """What two looks in a row found, and what the later one saw.
+
+    Where the later one found something else, too, another look tells: who has just made again what was missing may
+    have made it otherwise.
+    """
     report, looked = _look(only)
-    if report.findings:
-        suspected = set(map(_named, report.findings))
-        again, looked = _look({each.stream_id for each in report.findings})
-        report.findings = [each for each in again.findings if _named(each) in suspected]
+    found = report.findings
+    for _ in range(ROUNDS):
+        suspected = set(map(_named, found))
+        report.findings = []
+        if not suspected:
+            break
+        again, looked = _look({each.stream_id for each in found})
+        found = again.findings
+        report.findings = [each for each in found if _named(each) in suspected]
+        if len(report.findings) == len(found):
+            break
     return report, looked
 
 
@@ -160,11 +177,16 @@ def _groups_mend(findings: Iterable[Finding]) -> None:
     for group in Group.objects.select_related("stream").filter(stream__stream_id__in=ids):
         stream_id, name = group.stream.stream_id, group.name
         if (stream_id, f"group {name}: {fsck_groups.NO_GROUP}") in suspects:
-            position = store.log().run(fsck_groups.position_of(stream_id, name))
-            begins = max(position, group.begins_after)
-            store.log().run(groups.group_publish(stream_id, name, group.log_settings, delivered=begins))
+            _begin_again(group)
         elif (stream_id, f"{GROUPS_UNTOLD} {name}") in suspects:
             group_publish(group)
+
+
+def _begin_again(group: Group) -> None:
+    """Make a group whose position is lost: behind what it has out, also where the worker has made it meanwhile."""
+    stream_id, log = group.stream.stream_id, store.log()
+    begins = max(log.run(fsck_groups.position_of(stream_id, group.name)), group.begins_after)
+    log.run(groups.group_publish(stream_id, group.name, group.log_settings, delivered=begins))
 
 
 def _settings(stream: Stream) -> dict[str, object]:
@@ -255,15 +277,17 @@ def _take_away(findings: Sequence[Finding]) -> None:
         log.run(fsck_parts.take_away(parts))
         if not stream_id:
             continue
-        for group in Group.objects.filter(
+        for group in Group.objects.select_related("stream").filter(
             stream__stream_id=stream_id, name__in={part.group for part in parts}
         ):
             kinds = {(part.kind, part.name) for part in parts if part.group == group.name}
-            log.run(
-                fsck_groups.made_again(
-                    stream_id, group.name, kinds, settings=groups.published(group.log_settings)[0]
-                )
-            )
+            with suppress(
+                Damaged, StreamNotFound
+            ):  # something else is, or the stream is told of in the next round
+                if kinds & fsck_groups.WITHOUT_IT_NONE:
+                    _begin_again(group)
+                settings = groups.published(group.log_settings)[0]
+                log.run(fsck_groups.made_again(stream_id, group.name, kinds, settings=settings))
         with suppress(Damaged):  # something else; the next round looks again
             looked = log.run(fsck.look(stream_id, anew={part.kind for part in parts}))
             if looked is not None:

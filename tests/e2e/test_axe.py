@@ -48,7 +48,7 @@ def names(running: Product) -> dict[str, str]:
     """A stream with all that pages show: labels, groups that lag, what is out, dead, or can come back, a rule."""
     stream, group = "looked-at", "billing"
     with running.client() as api:
-        for name in (stream, "looked-at-empty"):
+        for name in (stream, "looked-at-empty", "u2"):
             api.post("/streams/", json={"name": name, "labels": {"env": "production"}}).raise_for_status()
         rows: list[Any] = [{"n": n, "text": "é", "none": None, "is": True} for n in range(30)]
         rows[2] = CODED

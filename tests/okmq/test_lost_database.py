@@ -76,7 +76,7 @@ def test_nothing_takes_messages_out_beside_a_database_that_was_never_prepared(
         client.post("/streams/", json={"name": "kept"}).raise_for_status()
         client.post("/streams/kept/messages", json={"id": "1", "body": 1}).raise_for_status()
     other = {**product.environ, "OKMQ_DATABASE_URL": f"sqlite:///{tmp_path}/other.sqlite3"}
-    migrated, told = (
+    migrated, told, checked = (
         subprocess.run(
             [sys.executable, "manage.py", *command],
             cwd=env.PROJECT,
@@ -85,11 +85,12 @@ def test_nothing_takes_messages_out_beside_a_database_that_was_never_prepared(
             text=True,
             check=False,
         )
-        for command in (["migrate", "-v0"], ["okmq_republish"])
+        for command in (["migrate", "-v0"], ["okmq_republish"], ["okmq_fsck", "--repair"])
     )
     assert migrated.returncode == 0
     assert (told.returncode, told.stdout) == (1, "")
     assert REFUSED in told.stderr
+    assert (checked.returncode, REFUSED in checked.stderr, "put right" in checked.stdout) == (1, True, False)
     with product.client() as client:
         assert client.get("/streams/kept").json()["messages"] == 1
         assert len(client.get("/streams/kept/messages?offset=1").json()) == 1

@@ -163,6 +163,19 @@ def test_a_message_that_is_not_there_cannot_be_put_right(steady: Product, log: L
         client.delete(f"/streams/{unique}").raise_for_status()
 
 
+def test_what_people_took_is_told_as_lost_where_it_cannot_be_read(
+    steady: Product, log: Log, unique: str
+) -> None:
+    filled(steady, unique)
+    log.client.execute_command("HSET", keys.meta(id_of(log, unique)), meta.TAKEN, b"\xc1")
+    code, _, err = fsck(steady, "--repair")
+    assert code == 1
+    (told,) = [line for line in err.splitlines() if line.startswith(f"{unique}: ")]
+    assert "taken" in told
+    assert told.endswith("it does not follow from anything else")
+    assert fsck(steady)[0] == 0
+
+
 def test_a_store_that_does_not_answer_is_one_sentence(product: Product) -> None:
     code, _, err = fsck(product)
     assert code == 2
