@@ -23,3 +23,11 @@ class SeekHistoryForm(forms.Form):
         position = StartFrom.TIMESTAMP if sent["gone_from"] is None else StartFrom.OFFSET
         found = selectors.gone_behind(group, position, offset=sent["gone_from"], timestamp=sent["gone_since"])
         return found if found is not None and found.in_history else None
+
+
+def place_of(gone: selectors.Gone | None, offset: int) -> dict[str, str]:
+    """The place that a preview was about, as the form of a seek takes it: older than the stream, or an offset in it."""
+    if gone is not None and gone.since is not None:
+        return {"position": StartFrom.TIMESTAMP, "at": gone.since.isoformat()}
+    at = offset if gone is None or gone.from_offset is None else gone.from_offset
+    return {"position": StartFrom.OFFSET, "at": str(at)}

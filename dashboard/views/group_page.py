@@ -26,7 +26,7 @@ from dashboard.groups.group_rows import (
 from dashboard.groups.letting_go import LettingGo, letting_go
 from dashboard.groups.member_rows import Members, members_of
 from dashboard.groups.seek_effect import SeekEffect, effect_of
-from dashboard.groups.seek_history import SeekHistoryForm
+from dashboard.groups.seek_history import SeekHistoryForm, place_of
 from dashboard.groups.what_if import WhatIfForm, outlook_of
 from dashboard.live import rates
 from dashboard.live.lag_chart import lag_chart_of
@@ -293,13 +293,14 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         messages.error(request, _("Nothing was moved: choose a position, then confirm the preview."))
         return redirect("dashboard:group", name=name, group=group)
     wanted = form.cleaned_data["next_offset"]
+    gone = SeekHistoryForm(request.POST).gone(found)
     told = group_seek(found, next_offset=wanted, actor=caller.actor, dry_run=True)
     if skips_more(seen_from=form.cleaned_data["seen_from"], now_from=told["from"], to=told["to"]):
         messages.warning(
             request,
             _("Nothing was moved: the group has moved since the preview; this is what it would do now."),
         )
-        query = urlencode({"position": "offset", "at": wanted})
+        query = urlencode(place_of(gone, wanted))
         return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
     then = shown_then(request)
     going = _letting_go(found, to=told["to"], at_most=told["skipped"], then=then)
@@ -308,7 +309,6 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         has_grown = going.has_grown(then)
         if has_grown or not confirm.is_valid():
             return _asked_again(request, caller, found, told["to"], then, None if has_grown else confirm)
-    gone = SeekHistoryForm(request.POST).gone(found)
     if gone is not None:
         try:
             replay_demand(caller, stream=name)

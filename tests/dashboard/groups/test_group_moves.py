@@ -97,6 +97,23 @@ def test_a_seek_without_the_history_begins_no_replay_and_ends_one(owner: Client,
     assert "was moved to another position" in owner.get("/streams/orders/history/").content.decode()
 
 
+@pytest.mark.parametrize(
+    "place",
+    [{"gone_from": "3"}, {"gone_since": "2001-01-01T00:00:00+00:00"}],
+    ids=lambda place: next(iter(place)),
+)
+def test_a_preview_that_is_shown_again_still_offers_the_history(
+    owner: Client, billing: Group, place: dict[str, str]
+) -> None:
+    store.log().run(trim.purge(billing.stream.stream_id, keep=5))
+    store.log().run(config.archived_set(billing.stream.stream_id, 15))
+    sent = {"next_offset": 18, "seen_from": 30, "history": "1", **place}
+    page = owner.post(f"{PAGE}seek/", sent, follow=True).content.decode()
+    assert "the group has moved since the preview" in page
+    assert 'name="history"' in page
+    assert not Replay.objects.exists()
+
+
 def test_where_no_further_replay_is_taken_nothing_is_moved(
     owner: Client, billing: Group, monkeypatch: pytest.MonkeyPatch
 ) -> None:
