@@ -170,7 +170,7 @@ def test_who_fetches_is_among_the_members_at_once(page: Page, api: httpx.Client,
     page.goto(f"/streams/{stream}/groups/billing/")
     is_live(page)
     members = page.locator("#members-table tbody tr")
-    for consumer, out in (("one", 3), ("two", 2)):
+    for consumer, out in (("one", 3), ("two", 2), ("three", 1)):
         taken = {"limit": out, "wait": 0, "consumer": consumer}
         api.post(f"/streams/{stream}/groups/billing/fetch", json=taken).raise_for_status()
         row = members.filter(has_text=consumer)
