@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -73,17 +74,24 @@ class Breaker:
                 self._is_open, self._ask_from = True, time.monotonic() + ASKED_EVERY_S
 
 
+@cache
+def breaker_of(url: str) -> Breaker:
+    """The one of a server, in this process: what one connection finds out holds for all others to it."""
+    return Breaker()
+
+
 class GuardedClient:
     """A client of one server for callers that wait, behind a breaker; safe to share between threads.
 
     Args:
         client: of redis-py.
         asking: one of the same server that waits ``ASKED_WITHIN_S`` at most.
+        breaker: that of the server.
     """
 
-    def __init__(self, client: Any, *, asking: Any) -> None:
+    def __init__(self, client: Any, *, asking: Any, breaker: Breaker) -> None:
         self._client, self._asking = client, asking
-        self.breaker = Breaker()
+        self.breaker = breaker
 
     def execute_command(self, *command: Any) -> Any:
         """The reply to one command.
@@ -136,12 +144,16 @@ class GuardedClient:
 
 
 class GuardedWire:
-    """The connection of all coroutines to one server, behind a breaker; belongs to one event loop, as ``Wire`` does."""
+    """The connection of all coroutines to one server, behind a breaker; belongs to one event loop, as ``Wire`` does.
 
-    def __init__(self, wire: Wire) -> None:
+    Args:
+        breaker: that of the server.
+    """
+
+    def __init__(self, wire: Wire, *, breaker: Breaker) -> None:
         self._wire = wire
         self._asking: asyncio.Task[bool] | None = None
-        self.breaker = Breaker()
+        self.breaker = breaker
 
     async def call(self, command: Command) -> Any:
         """The reply to one command; the errors are those of ``GuardedClient.execute_command``."""

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 from streams import addresses
 from streams.log import damage, errors, keys, routing, scripts
 from streams.log.blocking import connected, exchanged
-from streams.log.breaker import ASKED_WITHIN_S, GuardedClient, GuardedWire
+from streams.log.breaker import ASKED_WITHIN_S, GuardedClient, GuardedWire, breaker_of
 from streams.log.clock import FIRST_LOOKS, SteadyClock
 from streams.log.cluster import Nodes, Wires
 from streams.log.commands import (
@@ -321,7 +321,7 @@ def _client_of_one(url: str) -> Any:
 
 def _guarded_client(url: str) -> GuardedClient:
     asking = connected(url, connect_timeout_s=ASKED_WITHIN_S, answer_timeout_s=ASKED_WITHIN_S)
-    return GuardedClient(_client_of_one(url), asking=asking)
+    return GuardedClient(_client_of_one(url), asking=asking, breaker=breaker_of(url))
 
 
 def _replies(client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
@@ -352,7 +352,7 @@ def _wire_of_one(url: str) -> Wire:
 
 
 def _guarded_wire(url: str) -> GuardedWire:
-    return GuardedWire(_wire_of_one(url))
+    return GuardedWire(_wire_of_one(url), breaker=breaker_of(url))
 
 
 def _told(commands: Sequence[Sequence[Any]], replies: list[Any], *, apart: bool) -> list[Any]:

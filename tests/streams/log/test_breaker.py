@@ -120,6 +120,7 @@ def test_coroutines_do_not_wait_for_it_either(
     async def run() -> None:
         others = AsyncLog(durable.url, memory_url=volatile.url)
         try:
+            assert FLEETING in await others.run(one(Reachable([FLEETING])))
             with hanging(volatile):
                 watch = Stopwatch()
                 assert list(await others.run(stats.inspect_many([DURABLE, FLEETING]))) == [DURABLE]
@@ -138,6 +139,24 @@ def test_coroutines_do_not_wait_for_it_either(
             await others.close()
 
     asyncio.run(run())
+
+
+def test_what_one_connection_found_out_others_of_the_process_know(
+    log: Log, durable: servers.Store, volatile: servers.Store
+) -> None:
+    async def refused() -> float:
+        others = AsyncLog(durable.url, memory_url=volatile.url)
+        try:
+            watch = Stopwatch()
+            with pytest.raises(StoreUnavailable):
+                await others.run(append(FLEETING, [message(2)]))
+            return watch.elapsed_s
+        finally:
+            await others.close()
+
+    with hanging(volatile):
+        log.run(one(Reachable([FLEETING])))
+        assert asyncio.run(refused()) < 0.5
 
 
 def test_a_server_that_was_killed_is_back_with_the_first_call_that_it_takes(
