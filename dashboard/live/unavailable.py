@@ -19,6 +19,9 @@ from streams.log.client import Reachable, one
 from streams.models import Group, Stream
 from streams.services.open_pages import consumers_group, stream_group
 
+AT_ONCE = 500
+"""A database bounds how many values one statement takes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamAway:
@@ -115,8 +118,12 @@ def group_away(group: Group, *, at_ms: int) -> GroupAway:
 
 def streams_away(stream_ids: Collection[str], *, at_ms: int) -> list[StreamAway]:
     """The events of these streams, those that were deleted left out."""
-    found = Stream.objects.filter(stream_id__in=stream_ids)
-    return [stream_away(stream, at_ms=at_ms) for stream in found]
+    ids = sorted(stream_ids)
+    return [
+        stream_away(stream, at_ms=at_ms)
+        for first in range(0, len(ids), AT_ONCE)
+        for stream in Stream.objects.filter(stream_id__in=ids[first : first + AT_ONCE])
+    ]
 
 
 def answering(stream_ids: Iterable[str]) -> set[str]:
