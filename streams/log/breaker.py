@@ -167,7 +167,8 @@ class GuardedWire:
     async def is_there(self) -> bool:
         """Whether the server answers, found out within ``ASKED_WITHIN_S``; while it is away, what is known."""
         if self.breaker.is_open:
-            self._ask_again()
+            if self.breaker.is_due():
+                self._ask()
             return False
         return await asyncio.shield(self._ask())
 
@@ -179,8 +180,7 @@ class GuardedWire:
         await self._wire.close()
 
     async def _guarded(self, call: Callable[[Any], Awaitable[Any]], asked: Any) -> Any:
-        if self.breaker.is_open:  # nobody waits for the question whether it is back
-            self._ask_again()
+        if self.breaker.is_open and not (self.breaker.is_due() and await asyncio.shield(self._ask())):
             raise StoreTimeoutError(AWAY)
         try:
             reply = await call(asked)
@@ -189,10 +189,6 @@ class GuardedWire:
             raise
         self.breaker.answered()
         return reply
-
-    def _ask_again(self) -> None:
-        if self.breaker.is_due():
-            self._ask()
 
     def _ask(self) -> "asyncio.Task[bool]":
         if self._asking is None or self._asking.done():

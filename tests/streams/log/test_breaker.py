@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.log import client, keys, memory, stats
+from streams.log import breaker, client, keys, memory, stats
 from streams.log.append import append
 from streams.log.client import AsyncLog, Log, Reachable, one
 from streams.log.config import Registered, stream_publish
@@ -157,6 +157,25 @@ def test_what_one_connection_found_out_others_of_the_process_know(
     with hanging(volatile):
         log.run(one(Reachable([FLEETING])))
         assert asyncio.run(refused()) < 0.5
+
+
+def test_the_first_call_after_its_return_is_served_where_nobody_has_asked_since(
+    log: Log, durable: servers.Store, volatile: servers.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def publish() -> None:
+        others = AsyncLog(durable.url, memory_url=volatile.url)
+        try:
+            await others.run(append(FLEETING, [message(3)]))
+        finally:
+            await others.close()
+
+    monkeypatch.setattr(breaker, "ASKED_EVERY_S", 0.0)
+    with hanging(volatile):
+        assert log.run(one(Reachable([FLEETING]))) == []
+    assert publishes(log)
+    with hanging(volatile):
+        assert log.run(one(Reachable([FLEETING]))) == []
+    asyncio.run(publish())
 
 
 def test_a_server_that_was_killed_is_back_with_the_first_call_that_it_takes(
