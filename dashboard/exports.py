@@ -22,8 +22,13 @@ from streams.models import Stream
 
 PAGE = 1000
 CSV_COLUMNS = ("offset", "timestamp", "id", "key", "headers", "body")
-_FORMULA = re.compile(r"[=+\-@\t\r\n]")
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_FORMULA = re.compile(
+    r"(?:\A|(?<=[;\t])(?<!\A\t))"
+    r"(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|\A[\t\r\n])"
+    r"(?![+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?:[;\t]|\Z))"
+)
+"""Where a spreadsheet would begin a formula: at the beginning, also after blanks and in full width, and behind what
+others separate fields by. Numbers are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +42,10 @@ class Format:
 
 
 def cell(text: str) -> str:
-    """A value that no spreadsheet takes for a formula: one that begins like it gets an apostrophe before it."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    """A value that no spreadsheet takes for a formula: what begins like one gets an apostrophe before it."""
+    if ";" in text or "\t" in text:
+        return _FORMULA.sub("'", text)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def csv_line(values: Sequence[str]) -> str:

@@ -224,6 +224,7 @@ if ENV.https:
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
+    "filters": {"not_refused_sockets": {"()": "streams.logs.NotRefusedSockets"}},
     "formatters": {"json": {"()": "streams.logs.JsonFormatter"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
@@ -233,7 +234,7 @@ LOGGING = {
         "dashboard": {"level": "INFO"},
         # The server has set its own up before it loads us; from then on its lines are as ours.
         "uvicorn": {"handlers": ["console"], "level": "WARNING", "propagate": False},
-        "uvicorn.error": {"level": "WARNING"},
+        "uvicorn.error": {"level": "WARNING", "filters": ["not_refused_sockets"]},
     },
 }
 # What libraries warn of is a line of the log, too.

@@ -1,7 +1,9 @@
 """A range of the past in offset order, from the history and the live tail, in chunks of bounded size."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
@@ -37,6 +39,7 @@ class Wanted:
         first, last: offsets.
         since_ms, until_ms: unix ms.
         key: a key or a pattern of keys; None is any, or none.
+        filter_keys: patterns of which the key matches one; without any, any key or none.
         where: a condition in SQL on the columns of the table ``messages``.
     """
 
@@ -46,6 +49,7 @@ class Wanted:
     since_ms: int | None = None
     until_ms: int | None = None
     key: str | None = None
+    filter_keys: Sequence[str] = ()
     where: str | None = None
 
 
@@ -64,6 +68,7 @@ class Past:
     """A message of the past; ``headers`` is encoded JSON or None."""
 
     offset: int
+    timestamp_ms: int
     id: str
     key: str | None
     headers: bytes | None
@@ -149,14 +154,23 @@ def _conditions(wanted: Wanted, first: int | None, last: int | None) -> Iterator
     if wanted.until_ms is not None:
         yield time <= sf.timestamp_millis(sf.lit(wanted.until_ms))
     if wanted.key is not None:
-        is_plain = not {"*", ">"} & set(wanted.key.split("."))
-        pattern = rf"\A(?s:{naming.compiled(wanted.key).pattern})\z"
-        yield sf.col("key") == wanted.key if is_plain else sf.col("key").rlike(pattern)
+        yield _has_key(wanted.key)
+    if wanted.filter_keys:
+        yield reduce(or_, map(_has_key, wanted.filter_keys))
+
+
+def _has_key(pattern: str) -> Column:
+    if {"*", ">"} & set(pattern.split(".")):
+        return sf.col("key").rlike(rf"\A(?s:{naming.compiled(pattern).pattern})\z")
+    return sf.col("key") == pattern
 
 
 def _in_order(frame: DataFrame) -> DataFrame:
-    columns = "offset bigint, id string, key string, headers string, bytes bigint, body string"
-    named = frame.select("offset", "id", "key", sf.to_json("headers").alias("headers"), "bytes", "body")
+    columns = (
+        "offset bigint, timestamp_ms bigint, id string, key string, headers string, bytes bigint, body string"
+    )
+    time_, headers = sf.unix_millis("timestamp").alias("timestamp_ms"), sf.to_json("headers").alias("headers")
+    named = frame.select("offset", time_, "id", "key", headers, "bytes", "body")
     return (
         named.coalesce(1).sortWithinPartitions("offset").mapInArrow(_within(CHUNK_ROWS, CHUNK_BYTES), columns)
     )
@@ -184,6 +198,7 @@ def _past(row: dict[str, Any]) -> Past:
     headers = row["headers"]
     return Past(
         offset=row["offset"],
+        timestamp_ms=row["timestamp_ms"],
         id=row["id"],
         key=row["key"],
         headers=None if headers is None else headers.encode(),

@@ -17,6 +17,16 @@ _TOKEN = re.compile(r"okmq_[A-Za-z0-9_-]{20,}")
 """A token as ``bearer.make`` makes it, wherever a client has written it: in a path, a query, a name."""
 
 
+class NotRefusedSockets(logging.Filter):
+    """Leaves out what uvicorn takes for a fault and is none: a handshake that is refused with an answer over HTTP.
+
+    Anybody may have one refused, and the access log has its line.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.getMessage() != "ASGI callable returned without completing handshake."
+
+
 class JsonFormatter(logging.Formatter):
     """``time, level, logger, message``, inside a request its id, and whatever was passed as ``extra``.
 

@@ -1,6 +1,7 @@
 """Alerts: what fires, what did, the rules, and what a rule would have done."""
 
 import time
+from contextlib import suppress
 from datetime import timedelta
 
 from django.contrib import messages
@@ -14,7 +15,7 @@ from dashboard.alert_forms import NewRuleForm, RuleDeleteForm, RuleFields, RuleF
 from dashboard.forms import refusal_show
 from dashboard.quantities import number_of
 from dashboard.templatetags.shell import lacks_for_all
-from dashboard.views.door import base_url, console_action, console_form, safe_next
+from dashboard.views.door import base_url, console_action, console_form, is_part, safe_next
 from streams import selectors
 from streams.access import Caller, rule_for
 from streams.errors import Refusal
@@ -28,19 +29,24 @@ MUTES_S = (3600, 8 * 3600, 24 * 3600)
 LONGEST_REASON = 200
 FIELDS = {"for_seconds": "lasting", "muted_until": "muted"}
 PAGE_SIZE = 50
+UNNAMED = "new"
 JUDGED = ("stream", "group", "watch", "limit", "clear", "statuses", "lasting")
 """The fields by which a rule judges."""
 
 
 @console_form
 def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """What fires, the rules and the form of a new one; a POST tries it or makes it, and an address tries it again."""
+    """What fires, the rules and the form of a new one; a POST tries it or makes it, and an address tries it again. htmx
+    asks for what it would have done alone, while it is typed.
+    """
     caller.demand(_right(request))
     if _right(request) == "manage":
         caller.demand_every_stream()
     asks_try = _asks_try(request)
     address = _judged(request.GET, "name") if asks_try else None
     form = NewRuleForm(request.POST if request.method == "POST" else address)
+    if asks_try and is_part(request):
+        return _typed(request, caller, form)
     tried = tried_rule = None
     if form.is_bound and form.is_valid():
         try:
@@ -81,7 +87,7 @@ def alerts(request: HttpRequest, caller: Caller) -> HttpResponse:
 
 @console_form
 def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """One rule; a POST tries or saves it, and an address tries it again."""
+    """One rule; a POST tries or saves it, and an address tries it again. htmx asks as of ``alerts``."""
     found = rule_for(caller, name, may=_right(request))
     shown = selectors.rule_view(caller, found)
     tried = tried_rule = None
@@ -92,6 +98,8 @@ def rule(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         form = RuleForm(
             request.POST if request.method == "POST" else None, rule=found, webhook_url=shown.webhook_url
         )
+    if asks_try and is_part(request):
+        return _typed(request, caller, form, rule=found)
     if form.is_bound and form.is_valid():
         try:
             if asks_try:
@@ -247,6 +255,18 @@ def _tried(caller: Caller, form: RuleFields, name: str) -> tuple[AlertRule, Back
     candidate = AlertRule(workspace=caller.workspace, name=name, **form.settings())
     rule_check(candidate)
     return candidate, selectors.back_test(candidate, now_ms=int(time.time() * 1000))
+
+
+def _typed(
+    request: HttpRequest, caller: Caller, form: RuleFields, *, rule: AlertRule | None = None
+) -> HttpResponse:
+    """What a rule would have done as it is typed; nothing while it is none yet. A new one may have no name so far."""
+    context: dict[str, object] = {"form": form, "fixed": rule is not None}
+    if form.is_bound and not form.errors.keys() - {"name"}:
+        with suppress(Refusal):
+            tried_rule, tried = _tried(caller, form, rule.name if rule else UNNAMED)
+            context |= {"tried": tried, "tried_rule": tried_rule, "tried_at": _tried_at(request, form)}
+    return render(request, "dashboard/parts/back_test.html", context)
 
 
 def _made(request: HttpRequest, rule: AlertRule) -> HttpResponse:

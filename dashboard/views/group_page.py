@@ -26,6 +26,7 @@ from dashboard.groups.group_rows import (
 from dashboard.groups.letting_go import LettingGo, letting_go
 from dashboard.groups.member_rows import Members, members_of
 from dashboard.groups.seek_effect import SeekEffect, effect_of
+from dashboard.groups.seek_history import SeekHistoryForm, place_of
 from dashboard.groups.what_if import WhatIfForm, outlook_of
 from dashboard.live import rates
 from dashboard.live.lag_chart import lag_chart_of
@@ -48,6 +49,7 @@ from streams.services.groups import (
     group_seek,
     offset_of_position,
 )
+from streams.services.replays import replay_demand, replay_for_group, wanted_of
 
 SEEKS_LOOKED_AT = 20
 """The newest seeks, of which it is told what they dropped."""
@@ -291,13 +293,14 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         messages.error(request, _("Nothing was moved: choose a position, then confirm the preview."))
         return redirect("dashboard:group", name=name, group=group)
     wanted = form.cleaned_data["next_offset"]
+    gone = SeekHistoryForm(request.POST).gone(found)
     told = group_seek(found, next_offset=wanted, actor=caller.actor, dry_run=True)
     if skips_more(seen_from=form.cleaned_data["seen_from"], now_from=told["from"], to=told["to"]):
         messages.warning(
             request,
             _("Nothing was moved: the group has moved since the preview; this is what it would do now."),
         )
-        query = urlencode({"position": "offset", "at": wanted})
+        query = urlencode(place_of(gone, wanted))
         return redirect(f"{resolve_url('dashboard:group', name=name, group=group)}?{query}")
     then = shown_then(request)
     going = _letting_go(found, to=told["to"], at_most=told["skipped"], then=then)
@@ -306,6 +309,12 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         has_grown = going.has_grown(then)
         if has_grown or not confirm.is_valid():
             return _asked_again(request, caller, found, told["to"], then, None if has_grown else confirm)
+    if gone is not None:
+        try:
+            replay_demand(caller, stream=name)
+        except Refusal as refusal:
+            messages.error(request, refusal.message)
+            return redirect("dashboard:group", name=name, group=group)
     effect = _effect(found, told, _past_seeks(found, caller))
     told = group_seek(found, next_offset=wanted, actor=caller.actor)
     figures = {field: formats.count(value) for field, value in told.items()}
@@ -316,6 +325,10 @@ def seek(request: HttpRequest, caller: Caller, name: str, group: str) -> HttpRes
         said.append(_("%(skipped)s were skipped."))
     if going is not None:
         said.append(_removed(going))
+    if gone is not None:
+        replay = replay_for_group(caller, stream=name, group=group, wanted=wanted_of(gone, starts=True))
+        figures["replay"] = str(replay.pk)
+        said.append(_("Replay %(replay)s delivers what is in the history: see the History tab."))
     messages.success(request, " ".join(str(each) for each in said) % figures, extra_tags="sought")
     return redirect("dashboard:group", name=name, group=group)
 

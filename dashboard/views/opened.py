@@ -9,7 +9,9 @@ from django.http import HttpRequest
 from streams.errors import Refusal
 from streams.log.errors import MessageNotFound
 
-MOST_OPEN = 10
+MOST_OPEN = 100
+"""As many as a page of messages has rows."""
+
 OFFSET = re.compile(r"[1-9][0-9]{0,14}")
 
 Row = TypeVar("Row")

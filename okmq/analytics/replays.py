@@ -1,4 +1,4 @@
-"""Publishes ranges of the past again, beside the runs and queries of the same process.
+"""Publishes ranges of the past again, or brings them to one group, beside the runs and queries of the same process.
 
 A replay has a thread while it counts or publishes. What is done stands in the database after each batch, and before
 each batch what is about to be done; so after a crash only the ids of one batch have to be looked for in the target, and
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.causes import readable
+from okmq.analytics.giving import TURN_S, Giving
 from okmq.analytics.pools import PROPERTY
 from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.analytics.shared_spark import SharedSpark
@@ -23,12 +24,12 @@ from okmq.env import Env
 from okmq.supervision.masters import MasterAway
 from streams import naming, store
 from streams.errors import refusal_of
-from streams.log import append, config, stats
+from streams.log import append, bringing, config, stats
 from streams.log.client import Op
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable, StreamFull
-from streams.models import Replay, ReplayState, Stream
+from streams.models import Group, Replay, ReplayState, Stream
 from streams.services import replays as service
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Replays:
             self._count(replay)
             replay.refresh_from_db()
         if replay.state == ReplayState.RUNNING:
-            self._publish(replay)
+            (self._bring if replay.group else self._publish)(replay)
 
     def _count(self, replay: Replay) -> None:
         with self.spark.in_use():
@@ -165,6 +166,25 @@ class Replays:
                     with self._step(replay, past):
                         chunk = past.read(replay.position + 1, replay.last)
                     self._publish_chunk(replay, chunk.messages, end=chunk.end)
+        service.replay_done(replay)
+
+    def _bring(self, replay: Replay) -> None:
+        service.replay_begins(replay, target_offset=0)
+        giving = Giving(replay, most=_most(replay.rate), stop=self.stop)
+        while replay.position < replay.last:
+            if not giving.wait_for_room(until=time.monotonic() + TURN_S):
+                return  # it is taken up again
+            left: list[Past] = []
+            end = replay.position
+            with self.spark.in_use():
+                past = self._range(replay)
+                while not left and end < replay.last:
+                    with self._step(replay, past):
+                        chunk = past.read(end + 1, replay.last)
+                    end = chunk.end
+                    left = giving.give(chunk.messages, end=end)
+            giving.give_slowly(left, end=end)  # Spark need not be there for that
+        store.log().run(bringing.forget(replay.source_id, replay.group, replay=replay.pk))
         service.replay_done(replay)
 
     def _settle(self, replay: Replay, target: Registered, past: "PastRange") -> None:
@@ -281,6 +301,7 @@ class Replays:
             since_ms=None if replay.since is None else _first_ms(replay.since),
             until_ms=None if replay.until is None else _first_ms(replay.until) - 1,
             key=replay.key or None,
+            filter_keys=self._filter_keys(replay),
             where=replay.where or None,
         )
         return PastRange(session, self.spark.settings(), wanted, self.spark.batches())
@@ -296,6 +317,11 @@ class Replays:
 
         at = store.log().run(positions([stream.stream_id], strict=True)).get(stream.stream_id)
         return 0 if at is None else at.last
+
+    def _filter_keys(self, replay: Replay) -> list[str]:
+        """Of the group that it is for; of none where it is for all of a stream."""
+        groups = Group.objects.filter(stream__stream_id=replay.source_id, name=replay.group)
+        return list(groups.values_list("filter_keys", flat=True).first() or [])
 
     def _key_patterns(self, replay: Replay) -> list[str]:
         found = Stream.objects.filter(stream_id=replay.target_id).values_list("keys", flat=True).first()

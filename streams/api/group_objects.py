@@ -10,6 +10,7 @@ from rest_framework import serializers
 from streams.api import retention
 from streams.api.fields import KeyPatterns, Moment, Name, OneOf, Strict, Switch, Text, WholeNumber
 from streams.api.pushed_out import PushedOutObject
+from streams.api.replays import ReplayObject
 from streams.log import entries
 from streams.log.dead_letters import DeadLetter
 from streams.log.pending import InFlight
@@ -115,6 +116,11 @@ class PositionWanted(Strict):
     position = OneOf(choices=["earliest", "latest", "offset", "timestamp"])
     offset = WholeNumber(required=False, min_value=0, help_text="With position offset: the next one.")
     timestamp = Moment(required=False, help_text="With position timestamp.")
+    history = Switch(
+        required=False,
+        help_text="Where the position is older than what the stream holds, also have the replay counted and started "
+        "that brings the group, and it alone, what has gone.",
+    )
     dry_run = Switch(required=False, help_text="Only tell what it would do.")
 
 
@@ -215,15 +221,21 @@ class Gone(serializers.Serializer):  # type: ignore[type-arg]
     """What lies behind the position asked for and is no longer in the stream."""
 
     to_offset = serializers.IntegerField(help_text="The last offset that has gone.")
+    messages = serializers.IntegerField(
+        help_text="How many messages that is at most; the count of the replay tells."
+    )
     replay = serializers.DictField(
         allow_null=True,
-        help_text="What to send to /analytics/replays/ to have it published again from the history, and from what "
-        "waits in the stream to be copied to it; null where nothing of it is left.",
+        help_text="What to send to /analytics/replays/ to have it brought to this group alone, from the history and "
+        "from what waits in the stream to be copied to it; null where nothing of it is left.",
     )
     pushes_out = PushedOutObject(
         allow_null=True,
-        help_text="What the stream's own limits would take for that replay, once the group has been moved, were it as "
-        "large as it can be and its messages as large as the stream's are on average; null without a replay.",
+        help_text="What the stream's own limits would take for that replay: nothing, as it publishes nothing into the "
+        "stream; null without a replay.",
+    )
+    begun = ReplayObject(
+        allow_null=True, help_text="The replay that was begun with the seek, with `history`; else null."
     )
 
 
@@ -257,7 +269,7 @@ class Sought(serializers.Serializer):  # type: ignore[type-arg]
     gone = Gone(
         required=False,
         help_text="Only where the position is older than what the stream holds: the group goes to the oldest message, "
-        "and what lay before it does not come.",
+        "and what lay before it comes only with `history`.",
     )
     removes = LetGo(
         required=False,

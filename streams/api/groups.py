@@ -33,6 +33,7 @@ from streams.api.group_objects import (
 from streams.api.operation import Operation
 from streams.api.pushed_out import PushedOutObject
 from streams.api.queries import DeadLettersAsked, MadeAsked, OffsetAsked, PendingAsked, is_meant
+from streams.api.replays import ReplayObject
 from streams.errors import Refusal, group_not_found, refusal_of
 from streams.log import entries
 from streams.log.errors import MessageNotFound
@@ -49,6 +50,7 @@ from streams.services.groups import (
     group_seek,
     offset_of_position,
 )
+from streams.services.replays import replay_demand, replay_for_group, wanted_of
 
 NOT_FOUND = ("stream_not_found", "group_not_found")
 NOTHING = {"messages": 0, "bytes": 0, "is_complete": True, "reason": None}
@@ -147,13 +149,17 @@ class GroupSeekView(ApiView):
             scope="manage",
             body=PositionWanted,
             answer=Sought,
-            refusals=NOT_FOUND,
+            refusals=(*NOT_FOUND, "history_off"),
             description="What is in flight is void, delivery counts start anew, dead letters stay. A position older "
-            "than what the stream holds is its oldest message; `gone` then says what does not come, which replay "
-            "publishes it again from the history, and what the stream's own limits would take for that. Where the "
+            "than what the stream holds is its oldest message; `gone` then says what does not come, and which replay "
+            "brings it to this group alone from the history. With `history` that is begun with the seek, which then "
+            "also needs `read`. A replay that brings the group something since an earlier seek is ended. Where the "
             "stream retains by interest, what no group wants any more after a seek is removed for good; a dry run "
             "counts it in `removes`.",
-            examples={"again": {"position": "earliest", "dry_run": True}},
+            examples={
+                "again": {"position": "earliest", "dry_run": True},
+                "all of it": {"position": "offset", "offset": 1, "history": True},
+            },
         ),
     }
 
@@ -169,6 +175,9 @@ class GroupSeekView(ApiView):
             offset=wanted.get("offset"),
             timestamp=wanted.get("timestamp"),
         )
+        begins = wanted.get("history", False) and not wanted.get("dry_run", False)
+        if begins:
+            replay_demand(self.caller, stream=name)
         told = group_seek(
             found,
             next_offset=next_offset,
@@ -185,26 +194,36 @@ class GroupSeekView(ApiView):
         if wanted.get("dry_run") and found.stream.retention == Retention.INTEREST:
             let_go = selectors.let_go_by_seek(found, next_offset=told["to"])
             answer["removes"] = LetGo(let_go or NOTHING).data
-        if gone is None:
-            return Response(answer)
-        answer["gone"] = {
-            "to_offset": gone.to_offset,
-            "replay": _replay_of(found, gone),
-            "pushes_out": None if gone.pushes_out is None else PushedOutObject(gone.pushes_out).data,
-        }
+        if gone is not None:
+            begun = None
+            if begins and gone.in_history:
+                begun = replay_for_group(
+                    self.caller, stream=name, group=group, wanted=wanted_of(gone, starts=True)
+                )
+            answer["gone"] = {
+                "to_offset": gone.to_offset,
+                "messages": gone.messages,
+                "replay": _replay_of(found, gone),
+                "pushes_out": PushedOutObject(selectors.PushedOut()).data if gone.in_history else None,
+                "begun": ReplayObject(begun, context={"request": request}).data if begun else None,
+            }
         return Response(answer)
 
 
 def _replay_of(group: Group, gone: selectors.Gone) -> dict[str, Any] | None:
-    """The replay that publishes again what has gone, counted before it is started."""
+    """The replay that brings the group what has gone, counted before it is started."""
     if not gone.in_history:
         return None
-    name = group.stream.name
     start: dict[str, Any] = {"from_offset": gone.from_offset}
     if gone.since is not None:
         start = {"from": Moment().to_representation(gone.since)}
-    key = {"key": group.filter_keys[0]} if len(group.filter_keys) == 1 else {}
-    return {"source": name, "target": name, **start, "to_offset": gone.to_offset, **key, "start": False}
+    return {
+        "source": group.stream.name,
+        "group": group.name,
+        **start,
+        "to_offset": gone.to_offset,
+        "start": False,
+    }
 
 
 class GroupPauseView(ApiView):

@@ -1,5 +1,6 @@
-"""Ranges of the past, published again into a stream."""
+"""Ranges of the past, published again into a stream, or brought to one group."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema_field
@@ -15,7 +16,7 @@ from streams.api.fields import KeyPattern, Moment, Name, OneOf, Strict, Switch, 
 from streams.api.operation import Operation
 from streams.api.pushed_out import PushedOutObject
 from streams.api.sql import number_of
-from streams.models import Replay, ReplayState
+from streams.models import Replay, ReplayState, WaitsFor
 from streams.services import replays as service
 
 PATH = "/api/v1/analytics/replays"
@@ -26,7 +27,15 @@ class ReplayAsked(Strict):
     """What is to be published again. Bounds are combined; without any it is everything ever published."""
 
     source = Name(help_text="The stream whose past it is.")  # type: ignore[assignment]
-    target = Name(help_text="The stream that it is published into; it may be the same one.")
+    target = Name(
+        required=False,
+        help_text="The stream that it is published into; it may be the same one. Needed without `group`.",
+    )
+    group = Name(
+        required=False,
+        help_text="A group of the source, instead of a target: the messages come to it alone, with their own offsets, "
+        "times and ids; nothing is published.",
+    )
     from_offset = WholeNumber(required=False, help_text="From this offset on.")
     to_offset = WholeNumber(required=False, help_text="Up to this offset, which is included.")
     to = Moment(required=False, help_text="Published before this time.")
@@ -68,7 +77,8 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
     url = serializers.SerializerMethodField()
     state = serializers.ChoiceField(choices=ReplayState.values)
     source = serializers.CharField()  # type: ignore[assignment]
-    target = serializers.CharField()
+    target = serializers.CharField(help_text="The source, where it is for a group.")
+    group = serializers.SerializerMethodField(help_text="The group that it is for, or null.")
     from_offset = serializers.IntegerField(allow_null=True)
     to_offset = serializers.IntegerField(allow_null=True)
     to = Moment(source="until", allow_null=True)
@@ -78,11 +88,17 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
     rate = serializers.IntegerField(allow_null=True)
     total = serializers.IntegerField(allow_null=True, help_text="Messages in the range; null until counted.")
     total_bytes = serializers.IntegerField(allow_null=True)
-    stored = serializers.IntegerField(help_text="Messages that the target took.")
-    duplicates = serializers.IntegerField(help_text="Messages whose ids the target knew.")
+    stored = serializers.IntegerField(help_text="Messages that the target took, or the group got.")
+    duplicates = serializers.IntegerField(
+        help_text="Messages whose ids the target knew; or that the group has, or gets without this, or filters out."
+    )
     progress = serializers.FloatField(help_text="0 to 1.")
     position = serializers.IntegerField(help_text="The source's offset up to which it is done.")
-    error = serializers.SerializerMethodField(help_text="Why it failed, or null.")
+    waits_for = serializers.SerializerMethodField(
+        help_text="What it waits for while it is running: `group`, which has as many as it may have at a time, or "
+        "`paused_group`, which has them and is paused; else null."
+    )
+    error = serializers.SerializerMethodField(help_text="Why it failed, or its group ended it; or null.")
     requested_by = serializers.CharField()
     created_at = Moment()
     started_at = Moment(allow_null=True)
@@ -90,6 +106,13 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
 
     def get_url(self, replay: Replay) -> str:
         return str(self.context["request"].build_absolute_uri(f"{PATH}/{replay.pk}"))
+
+    def get_group(self, replay: Replay) -> str | None:
+        return replay.group or None
+
+    @extend_schema_field(serializers.ChoiceField(choices=WaitsFor.values, allow_null=True))
+    def get_waits_for(self, replay: Replay) -> str | None:
+        return replay.waits_for or None
 
     def get_key(self, replay: Replay) -> str | None:
         return replay.key or None
@@ -140,10 +163,12 @@ class ReplaysView(ApiView):
             body=ReplayAsked,
             status=202,
             answer=ReplayFound,
-            refusals=("stream_not_found", "operation_denied", "history_off"),
+            refusals=("stream_not_found", "group_not_found", "operation_denied", "history_off"),
             description=(
                 "Messages of the history and of the live tail, in offset order. They are counted first, and published "
-                "once each: over crashes, and over pauses. Needs `publish` for the target and `read` for the source."
+                "once each: over crashes, and over pauses. Needs `publish` for the target and `read` for the source. "
+                "With `group` they come to that group alone, as many at a time as it takes; a seek of the group, and "
+                "its end, end the replay. That needs no `publish`."
             ),
             examples={
                 "yesterday": {
@@ -159,6 +184,7 @@ class ReplaysView(ApiView):
                     "where": "bytes > 10000 AND key LIKE 'eu.%'",
                 },
                 "a key": {"source": "orders", "target": "orders", "key": "eu.>", "rate": 500},
+                "one group": {"source": "orders", "group": "billing", "to_offset": 5000, "start": False},
             },
         ),
     }
@@ -174,6 +200,7 @@ class ReplaysView(ApiView):
         first, last = sent.get("from_offset"), sent.get("to_offset")
         if first is not None and last is not None and first > last:
             raise invalid("from_offset", "Expected an offset that is not above to_offset.")
+        _check_goal(sent)
         wanted = service.ReplayWanted(
             from_offset=first,
             to_offset=last,
@@ -185,11 +212,27 @@ class ReplaysView(ApiView):
             rate=sent.get("rate"),
             starts=sent["start"],
         )
-        replay = service.replay_request(
-            self.caller, source=sent["source"], target=sent["target"], wanted=wanted
-        )
+        if "group" in sent:
+            replay = service.replay_for_group(
+                self.caller, stream=sent["source"], group=sent["group"], wanted=wanted
+            )
+        else:
+            replay = service.replay_request(
+                self.caller, source=sent["source"], target=sent["target"], wanted=wanted
+            )
         shown = ReplayFound(replay, context={"request": request}).data
         return Response(shown, status=202, headers={"Location": shown["url"]})
+
+
+def _check_goal(sent: Mapping[str, Any]) -> None:
+    if "group" not in sent:
+        if "target" not in sent:
+            raise invalid("target", "Expected a stream, or a group instead.")
+        return
+    if sent.get("target", sent["source"]) != sent["source"]:
+        raise invalid("target", "Expected none, or the source: a group reads its own stream.")
+    if sent.get("ids") == "new":
+        raise invalid("ids", "Expected none, or keep: to a group messages come with their own ids.")
 
 
 class ReplayView(ApiView):

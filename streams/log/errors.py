@@ -62,6 +62,10 @@ class GroupNotFound(LogError):
     """The stream has no consumer group of this name (any more)."""
 
 
+class GroupMoved(LogError):
+    """The group was moved, or made anew, since it was looked at; nothing was done."""
+
+
 class LeaseLost(LogError):
     """The message of a lease has been delivered again since; nothing was done. ``lease`` is the one that is lost."""
 

@@ -164,10 +164,7 @@ def kept(stream_id: str) -> str:
 
 
 def went(stream_id: str) -> str:
-    """Sorted set: ``<offset>/<number>:<key>`` by the number of its removal, of what went from between others lately.
-
-    It is there, with an empty member at 0, where a group has a filter; see ``lua/lib/losses.lua``.
-    """
+    """Sorted set, where a group has a filter: what went from between others lately (see ``lua/lib/losses.lua``)."""
     return f"okmq:{{{stream_id}}}:went"
 
 
@@ -242,8 +239,13 @@ def dead(stream_id: str, group: str) -> str:
 
 
 def replayed(stream_id: str, group: str) -> str:
-    """Hash: offset → the dead letter that is delivered again, until it is acknowledged."""
+    """Hash: offset → the dead letter that is delivered again, or what the history brought, until it is settled."""
     return f"okmq:{{{stream_id}}}:r:{group}"
+
+
+def brought(stream_id: str, group: str) -> str:
+    """Hash: replay → ``<position>:<given>:<passed over>``, of those that bring the group messages of the history."""
+    return f"okmq:{{{stream_id}}}:brought:{group}"
 
 
 def turns(stream_id: str, group: str) -> str:
@@ -304,6 +306,7 @@ OF_GROUP: Mapping[str, Callable[[str, str], str]] = {
         acks,
         dead,
         replayed,
+        brought,
         turns,
         parked,
         parked_aside,

@@ -44,6 +44,8 @@ def named(error: RedisError, command: Command = ()) -> errors.LogError:
             return errors.OffsetsUsedUp()
         case "OKMQ_NO_GROUP":
             return errors.GroupNotFound()
+        case "OKMQ_MOVED":
+            return errors.GroupMoved()
         case "OKMQ_NO_REMOVAL":
             return errors.RemovalNotFound()
         case "OKMQ_REMOVAL_OVER":

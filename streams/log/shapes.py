@@ -145,6 +145,7 @@ OF_GROUP: Mapping[str, Shape] = {
     "acks": Shape("hash", _pair(_text, _matching(rb"\d+:\d+:\d+"))),
     "dead": Shape("zset", _member(_letter), is_derived=False),
     "replayed": Shape("hash", _pair(_number, _letter), is_derived=False),
+    "brought": Shape("hash", _pair(_number, _matching(rb"\d+:\d+:\d+"))),
     "turns": Shape("hash", _of_turns),
     "parked": _offsets,
     "parked_aside": _offsets,

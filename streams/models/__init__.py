@@ -11,7 +11,7 @@ from streams.models.person import FailedLogins, Login, OneTimePassword
 from streams.models.policy import POLICY_LIMITS, Policy
 from streams.models.query import UNFINISHED, Query, QueryState, SavedQuery
 from streams.models.removal import RemovalCount
-from streams.models.replay import Replay, ReplayState
+from streams.models.replay import Replay, ReplayState, WaitsFor
 from streams.models.saved_filter import FILTER_PAGES, SavedFilter
 from streams.models.standing import StandingRollup
 from streams.models.stream import Retention, Stream
@@ -64,5 +64,6 @@ __all__ = [
     "StandingRollup",
     "Stream",
     "Token",
+    "WaitsFor",
     "Workspace",
 ]

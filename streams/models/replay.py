@@ -1,4 +1,4 @@
-"""Replays: a range of the past that is published again into a stream, as a job."""
+"""Replays: a range of the past that is published again into a stream, or brought to one group, as a job."""
 
 from typing import ClassVar
 
@@ -19,11 +19,22 @@ class ReplayState(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class WaitsFor(models.TextChoices):
+    """Why a running replay brings a group nothing at present."""
+
+    GROUP = "group"
+    PAUSED_GROUP = "paused_group"
+
+
 class Replay(models.Model):
     """One range of one stream's past, and how much of it was published again.
 
     Attributes:
         source, target: names when it was asked for; ``source_id``, ``target_id`` say which streams that was.
+        group: of the source, which is the target, too; it alone gets the messages, with their own offsets. Empty: they
+            are published into the target.
+        generation: of the group when it was asked for (``streams.log.bringing``).
+        waits_for: what it waits for while it runs; empty is nothing.
         from_offset, to_offset: what was asked for, both included; null is no bound.
         since, until: times, the second excluded.
         key: a key, or a pattern of keys; empty is any, or none.
@@ -35,7 +46,8 @@ class Replay(models.Model):
         position: the source's offset up to which everything was dealt with.
         sending_to: up to here messages may have been published that ``position`` does not have yet.
         target_offset: the target's offset of the last message that was published before those.
-        stored, duplicates: messages that the target took, and that it knew.
+        stored, duplicates: messages that the target took, and that it knew; or that the group got, and that it has or
+            gets without this, or does not want.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="replays")
@@ -43,6 +55,11 @@ class Replay(models.Model):
     source_id = models.CharField(max_length=12)
     target = models.CharField(max_length=50)
     target_id = models.CharField(max_length=12)
+    group = models.CharField(max_length=50, blank=True, default="", db_default="")
+    generation = models.PositiveBigIntegerField(null=True)
+    waits_for = models.CharField(
+        max_length=12, choices=WaitsFor.choices, blank=True, default="", db_default=""
+    )
     from_offset = models.PositiveBigIntegerField(null=True)
     to_offset = models.PositiveBigIntegerField(null=True)
     since = models.DateTimeField(null=True)
@@ -75,7 +92,12 @@ class Replay(models.Model):
         ordering: ClassVar = ["-id"]
 
     def __str__(self) -> str:
-        return f"replay {self.pk} of {self.source} into {self.target}: {self.state}"
+        return f"replay {self.pk} of {self.source} {self.goal}: {self.state}"
+
+    @property
+    def goal(self) -> str:
+        """Where its messages go, in plain words."""
+        return f"to group {self.group}" if self.group else f"into {self.target}"
 
     @property
     def progress(self) -> float:

@@ -1,4 +1,4 @@
-"""What lies behind a position and is no longer in the stream, and how the history would publish it again."""
+"""What lies behind a position and is no longer in the stream, and how much of it the history may bring the group."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,12 +8,10 @@ from django.db.models import Q, Sum
 
 from streams import store
 from streams.log import aside, meta, read
-from streams.log.errors import LogError
 from streams.models import Group, Rollup, Stream
 from streams.models.group import StartFrom
 from streams.models.history import Step
 from streams.selectors.messages import messages_from
-from streams.selectors.pushed_out import PushedOut, pushed_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +21,16 @@ class Gone:
     Attributes:
         to_offset: the last offset that has gone.
         from_offset, since: the position; one of them.
-        in_history: whether the history has something of it, or waits for it, so that a replay can publish it again: it
-            reads what waits from the stream itself.
-        pushes_out: what the stream's own limits would take for that replay, where it is as large as it can be and its
-            messages are as large as the stream's are on average; None where nobody can tell, or there is no replay.
+        in_history: whether the history has something of it, or waits for it, so that a replay can bring it: it reads
+            what waits from the stream itself.
+        messages: how many these are at most; a count of the replay tells.
     """
 
     to_offset: int
     from_offset: int | None = None
     since: datetime | None = None
     in_history: bool
-    pushes_out: PushedOut | None = None
+    messages: int
 
 
 def gone_behind(
@@ -58,29 +55,10 @@ def gone_behind(
     in_history = settings.ENV.history and (
         counters.archived >= (first or 1) or (stream.archive and _waits(stream, counters, first=first or 1))
     )
-    return Gone(
-        to_offset=floor - 1,
-        from_offset=first,
-        since=since,
-        in_history=in_history,
-        pushes_out=_pushed_out(group, counters, first=first, since=since, floor=floor)
-        if in_history
-        else None,
-    )
-
-
-def _pushed_out(
-    group: Group, counters: meta.Counters, *, first: int | None, since: datetime | None, floor: int
-) -> PushedOut | None:
-    stream = group.stream
     messages = floor - (first or 1)
     if since is not None:
         messages = max(0, messages - _counted_before(stream, since))
-    size_bytes = messages * counters.cum // max(1, counters.last)
-    try:
-        return pushed_out(stream, messages=messages, size_bytes=size_bytes, rewound=group)
-    except LogError:
-        return None
+    return Gone(to_offset=floor - 1, from_offset=first, since=since, in_history=in_history, messages=messages)
 
 
 def _counted_before(stream: Stream, moment: datetime) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streams.log.errors import LogError
-from streams.models import Group, Replay, ReplayState, Stream
+from streams.models import Replay, ReplayState, Stream
 from streams.models.stream import Discard
 from streams.selectors.retention import retention_preview
 from streams.selectors.streams import stream_known
@@ -40,15 +40,12 @@ class PushedOut:
         return bool(self.messages or self.arriving or self.refused or self.per_key)
 
 
-def pushed_out(
-    stream: Stream, *, messages: int, size_bytes: int, rate: int | None = None, rewound: Group | None = None
-) -> PushedOut:
+def pushed_out(stream: Stream, *, messages: int, size_bytes: int, rate: int | None = None) -> PushedOut:
     """What would go by the limits of a stream if so many messages came.
 
     Args:
         size_bytes: of their bodies together.
         rate: messages a second; None is all at once.
-        rewound: a group that would have everything before it that the stream holds.
 
     Raises:
         LogError: the stream's server does not answer.
@@ -71,7 +68,7 @@ def pushed_out(
         "max_messages": _less(stream.max_messages, messages),
         "max_bytes": _less(stream.max_bytes, size_bytes),
     }
-    told = retention_preview(stream, {**left, "max_messages_per_key": None}, rewound=rewound)
+    told = retention_preview(stream, {**left, "max_messages_per_key": None})
     return PushedOut(
         messages=told.messages,
         bytes=told.bytes,
@@ -85,10 +82,12 @@ def pushed_out(
 def pushed_out_by(replay: Replay) -> PushedOut | None:
     """What the rest of a replay would push out of its target; None unless it is counted and waits to be started.
 
-    None also where the target is no more, or its server does not answer.
+    None also where the target is no more, or its server does not answer. One for a group publishes nothing.
     """
     if replay.state not in WAITING or replay.total is None or replay.total_bytes is None:
         return None
+    if replay.group:
+        return PushedOut()
     target = Stream.objects.filter(stream_id=replay.target_id, workspace=replay.workspace_id).first()
     if target is None:
         return None

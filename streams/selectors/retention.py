@@ -3,14 +3,10 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from streams import store
 from streams.log.preview import WITHIN_S, Preview, Purge, Supposed
 from streams.log.questions import ask
 from streams.models import Group, Stream
-
-NOBODY = ""
 
 LIMITS = ("ttl", "max_messages", "max_bytes", "max_messages_per_key", "retention")
 
@@ -21,7 +17,6 @@ def retention_preview(
     *,
     without: Collection[Group] = (),
     instead: Group | None = None,
-    rewound: Group | None = None,
     supposed: Supposed | None = None,
     among: Sequence[int] = (),
     within_s: float | None = None,
@@ -31,7 +26,6 @@ def retention_preview(
     Args:
         without: groups that would be deleted.
         instead: a group as it would be, in the place of the one that has its name now, if any.
-        rewound: a group that would have everything before it that the stream holds.
         supposed: how a group would stand otherwise.
         among: ascending offsets of which is asked how many go.
         within_s: how long to look at messages, where arithmetic does not do; None is ``WITHIN_S``.
@@ -42,11 +36,8 @@ def retention_preview(
         rows = [*(group for group in rows if group.name != instead.name), instead]
     groups = {group.name: group.filter_keys for group in rows}
     begins = {group.name: group.begins_after for group in rows if not group.is_told}
-    if rewound is not None and rewound.filter_keys:
-        # The log would tell where it stands: it is asked about under a name that no group has.
-        groups[NOBODY], begins[NOBODY] = groups.pop(rewound.name), 0
     within_s = WITHIN_S if within_s is None else within_s
-    told = ask(
+    return ask(
         store.log(),
         stream.stream_id,
         limits,
@@ -56,11 +47,6 @@ def retention_preview(
         among=among,
         within_s=within_s,
     )
-    if rewound is None:
-        return told
-    loses = told.unread.get(NOBODY, 0) if rewound.filter_keys else told.messages
-    unread = {name: count for name, count in told.unread.items() if name != NOBODY}
-    return msgspec.structs.replace(told, unread={**unread, rewound.name: loses})
 
 
 def purge_preview(stream: Stream, purge: Purge, *, within_s: float | None = None) -> Preview:

@@ -242,7 +242,9 @@ def _waiting(stream: Stream, *, offset: int | None, key: str) -> list[Erasure]:
 
 def _copies(stream: Stream, *, offset: int | None, key: str, up_to: int) -> list[Replay]:
     """The replays that have published some of it, as far as their range and their key tell; newest first."""
-    found = Replay.objects.filter(workspace=stream.workspace, source_id=stream.stream_id, stored__gt=0)
+    found = Replay.objects.filter(
+        workspace=stream.workspace, source_id=stream.stream_id, group="", stored__gt=0
+    )
     if offset is not None:
         return list(found.filter(first__lte=offset, last__gte=offset).order_by("-id"))
     of_range = found.filter(first__lte=up_to).order_by("-id")

@@ -24,6 +24,7 @@ from streams.services.events import event_record
 from streams.services.group_losses import group_losses_close
 from streams.services.on_record import Deed, on_record
 from streams.services.open_pages import absent_group, consumers_group, look_again
+from streams.services.replays import replays_overtaken
 from streams.services.summaries import listed
 
 logger = logging.getLogger(__name__)
@@ -179,6 +180,7 @@ def _group_delete(group: Group, *, actor: Actor, why: str) -> None:
     stream_id, name = group.stream.stream_id, group.name
     before = _plain(settings_of(group))
     group_losses_close([group])
+    replays_overtaken(group, actor=actor, why=f"Group {name} was deleted.")
     group.delete()
     _recorded(group, "deleted", f"was deleted{f', because {why}' if why else ''}", actor=actor, before=before)
     transaction.on_commit(lambda: _remove(stream_id, name))
@@ -216,6 +218,7 @@ def group_seek(group: Group, *, next_offset: int, actor: Actor, dry_run: bool = 
             }
             moved = f"was moved from offset {told['from']:,} to {told['to']:,}"
             _recorded(group, "sought", moved, actor=actor, before=before_it, after={"next": told["to"]})
+            replays_overtaken(group, actor=actor, why=f"Group {group.name} was moved to another position.")
     return told
 
 

@@ -1,17 +1,27 @@
-"""Replays: asked for, counted, started, paused, carried on, ended; the analytics process does the work."""
+"""Replays: asked for, counted, started, paused, carried on, ended; the analytics process does the work.
+
+Most are published into a stream. One for a group has its messages brought to that group alone
+(``streams.log.bringing``); it is over once the group is moved or deleted.
+"""
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from streams.access import Actor, Caller, stream_for
-from streams.errors import Refusal
-from streams.models import Replay, ReplayState
+from streams import store
+from streams.access import Actor, Caller, group_for, stream_for
+from streams.errors import Refusal, refusal_of
+from streams.log import bringing
+from streams.log.errors import GroupNotFound, StoreUnavailable
+from streams.models import Group, Replay, ReplayState, Stream
+from streams.selectors import Gone
 from streams.services.events import event_record
 from streams.services.storable import storable
 from streams.services.streams import workspace_held
@@ -59,9 +69,66 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
     origin, into = stream_for(caller, source, may="read"), stream_for(caller, target, may="publish")
     if into.sealed:
         raise Refusal("operation_denied", f"Stream {into.name!r} is sealed: it is read-only.", err_code=10109)
+    _demand_history()
+    keeps_ids = origin.pk != into.pk if wanted.keeps_ids is None else wanted.keeps_ids
+    return _asked(caller, origin, into, wanted=wanted, keeps_ids=keeps_ids)
+
+
+def replay_for_group(caller: Caller, *, stream: str, group: str, wanted: ReplayWanted) -> Replay:
+    """Have a range counted, and brought to one group alone once it is counted or when somebody starts it.
+
+    Raises:
+        Refusal: ``forbidden`` without the scopes ``manage`` and ``read`` of the stream; ``stream_not_found``,
+            ``group_not_found``, ``history_off``, ``rate_limited``.
+        StoreUnavailable: its server does not answer.
+    """
+    found = group_for(caller, stream, group, may="manage")
+    origin = stream_for(caller, stream, may="read")
+    _demand_history()
+    try:
+        generation = store.log().run(bringing.generation(origin.stream_id, found.name))
+    except GroupNotFound as error:
+        raise refusal_of(error, group=group) from None
+    return _asked(
+        caller, origin, origin, wanted=wanted, keeps_ids=True, group=found.name, generation=generation
+    )
+
+
+def wanted_of(gone: Gone, *, starts: bool) -> ReplayWanted:
+    """What a seek leaves behind, as a replay brings it."""
+    return ReplayWanted(
+        from_offset=gone.from_offset, since=gone.since, to_offset=gone.to_offset, starts=starts
+    )
+
+
+def replay_demand(caller: Caller, *, stream: str) -> None:
+    """That a replay for a group of a stream could be asked for now.
+
+    Raises:
+        Refusal: as asking for it.
+    """
+    caller.demand("manage")
+    stream_for(caller, stream, may="read")
+    _demand_history()
+    with transaction.atomic():
+        _demand_room(caller)
+
+
+def _demand_history() -> None:
     if not settings.ENV.history:
         raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
-    keeps_ids = origin.pk != into.pk if wanted.keeps_ids is None else wanted.keeps_ids
+
+
+def _asked(
+    caller: Caller,
+    origin: Stream,
+    into: Stream,
+    *,
+    wanted: ReplayWanted,
+    keeps_ids: bool,
+    group: str = "",
+    generation: int | None = None,
+) -> Replay:
     with transaction.atomic():
         _demand_room(caller)
         replay = Replay.objects.create(
@@ -70,6 +137,8 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
             source_id=origin.stream_id,
             target=into.name,
             target_id=into.stream_id,
+            group=group,
+            generation=generation,
             from_offset=wanted.from_offset,
             to_offset=wanted.to_offset,
             since=wanted.since,
@@ -95,7 +164,10 @@ def replay_start(caller: Caller, replay: Replay) -> None:
     """
     caller.demand("manage")
     stream_for(caller, replay.source, may="read")
-    stream_for(caller, replay.target, may="publish")
+    if replay.group:
+        group_for(caller, replay.source, replay.group, may="manage")
+    else:
+        stream_for(caller, replay.target, may="publish")
     held = Replay.objects.filter(pk=replay.pk)
     with transaction.atomic():
         if held.filter(state__in=STARTABLE).exists():
@@ -122,16 +194,36 @@ def replay_pause(replay: Replay, *, actor: Actor) -> None:
     """
     held = Replay.objects.filter(pk=replay.pk, state=ReplayState.RUNNING)
     with transaction.atomic():
-        _demand(held.update(state=ReplayState.PAUSED), replay, "paused")
+        _demand(held.update(state=ReplayState.PAUSED, waits_for=""), replay, "paused")
         _recorded(replay, "paused", actor=actor)
 
 
 def replay_cancel(replay: Replay, *, actor: Actor) -> None:
     """End it for good; what was published stays. One that has ended is let be."""
+    _cancelled(replay, actor=actor)
+
+
+def replays_overtaken(group: Group, *, actor: Actor, why: str) -> None:
+    """End those that were to bring a group something, which is moved or deleted."""
+    unfinished = Replay.objects.exclude(state__in=ENDED).select_related("workspace")
+    for replay in unfinished.filter(source_id=group.stream.stream_id, group=group.name):
+        _cancelled(replay, actor=actor, why=why)
+
+
+def _cancelled(replay: Replay, *, actor: Actor, why: str = "") -> None:
     held = Replay.objects.filter(pk=replay.pk).exclude(state__in=ENDED)
     with transaction.atomic():
-        if held.update(state=ReplayState.CANCELLED, finished_at=timezone.now()):
+        if held.update(state=ReplayState.CANCELLED, waits_for="", error=why, finished_at=timezone.now()):
+            replay.refresh_from_db()
             _recorded(replay, "cancelled", actor=actor)
+            if replay.group:
+                transaction.on_commit(partial(_forgotten, replay))
+
+
+def _forgotten(replay: Replay) -> None:
+    """Its group need not know any more how far it came; of one that is moved or deleted that goes anyway."""
+    with suppress(StoreUnavailable):
+        store.log().run(bringing.forget(replay.source_id, replay.group, replay=replay.pk))
 
 
 def replay_next(*, under_way: Collection[int]) -> Replay | None:
@@ -194,6 +286,20 @@ def replay_sent(
     return is_wanted
 
 
+def replay_brought(replay: Replay, *, position: int, given: int, passed: int, waits_for: str = "") -> bool:
+    """Note how far a replay has come with its group, as the group has it; whether it is still wanted."""
+    held = Replay.objects.filter(pk=replay.pk)
+    held.update(position=position, sending_to=position, stored=given, duplicates=passed)
+    is_wanted = bool(held.filter(state=ReplayState.RUNNING).update(waits_for=waits_for))
+    replay.refresh_from_db()
+    return is_wanted
+
+
+def replay_overtaken(replay: Replay, *, why: str) -> None:
+    """Its group was moved or deleted meanwhile: it is over, and cannot be started again."""
+    _cancelled(replay, actor=Actor(replay.requested_by, replay.address), why=why)
+
+
 def replay_is_wanted(replay: Replay) -> bool:
     """Whether it still is to be counted or published."""
     return Replay.objects.filter(pk=replay.pk, state__in=WORKING).exists()
@@ -232,7 +338,7 @@ def _working() -> QuerySet[Replay]:
 def _ended(replay: Replay, state: ReplayState, *, error: str = "") -> None:
     held = Replay.objects.filter(pk=replay.pk, state__in=WORKING)
     with transaction.atomic():
-        if held.update(state=state, error=error, finished_at=timezone.now()):
+        if held.update(state=state, error=error, waits_for="", finished_at=timezone.now()):
             replay.refresh_from_db()
             _recorded(replay, state.value, actor=Actor(replay.requested_by, replay.address))
 
@@ -268,6 +374,7 @@ def _recorded(replay: Replay, verb: str, *, actor: Actor) -> None:
         kind=f"history.replay_{verb}",
         actor=actor,
         stream=replay.target,
+        group=replay.group,
         after={"replay": replay.pk, "source": replay.source, **counts},
-        summary=f"Replay {replay.pk} of {replay.source} into {replay.target} {went(verb)}.",
+        summary=f"Replay {replay.pk} of {replay.source} {replay.goal} {went(verb)}.",
     )

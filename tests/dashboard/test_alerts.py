@@ -168,6 +168,21 @@ def test_a_rule_is_tried_without_being_made(owner: Client, make_stream: MakeStre
     assert not AlertRule.objects.exists()
 
 
+def test_what_a_rule_would_have_done_is_told_as_it_is_typed(owner: Client, make_stream: MakeStream) -> None:
+    make_stream("orders")
+    owner.post("/alerts/", FORM)
+    by_htmx = {"HX-Request": "true"}
+    for page in ("/alerts/", "/alerts/lags/"):
+        for sent in (FORM, FORM | {"name": ""}):
+            told = owner.post(page, sent | {"limit": "7", "try": "1"}, headers=by_htmx)
+            assert (told.status_code, told.context["tried_rule"].limit) == (200, 7)
+            assert "There are no samples yet" in told.content.decode()
+            assert "<form" not in told.content.decode()
+        unfinished = owner.post(page, FORM | {"limit": "", "try": "1"}, headers=by_htmx)
+        assert (unfinished.status_code, unfinished.content.strip()) == (200, b"")
+    assert AlertRule.objects.get().limit == float(FORM["limit"])
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [

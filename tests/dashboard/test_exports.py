@@ -56,12 +56,25 @@ def test_csv_comes_back_from_a_csv_reader_and_holds_no_formula(viewer: Client, o
     assert third[5] == '"=1+1 é \\" , "'
 
 
-@pytest.mark.parametrize("text", ["=1", "+1+1", "-1+1", "@x", "\t=1", "\r=1", "+", "-"])
+@pytest.mark.parametrize("text", ["=1", "+1+1", "-1+1", "@x", "\t=1", "\r=1", "+", "-", " =1", "\uff1d1"])
 def test_a_cell_that_a_spreadsheet_would_run_is_made_text(text: str) -> None:
     assert exports.cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["", "x=1", "-1.5e3", "+7", "2026-11-21"])
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("x;=1+1;", "x;'=1+1;"),
+        ('k; =HYPERLINK("x")', 'k;\' =HYPERLINK("x")'),
+        ("a\t@b", "a\t'@b"),
+        ("=1;-5;+x", "'=1;-5;'+x"),
+    ],
+)
+def test_behind_what_others_separate_fields_by_it_is_made_text_too(text: str, made: str) -> None:
+    assert exports.cell(text) == made
+
+
+@pytest.mark.parametrize("text", ["", "x=1", "-1.5e3", "+7", "2026-11-21", "a;b=1", "1;-2;3"])
 def test_any_other_cell_stays_as_it_is(text: str) -> None:
     assert exports.cell(text) == text
 

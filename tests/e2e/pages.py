@@ -165,6 +165,7 @@ PAGES: dict[str, tuple[State, ...]] = {
     "tails": (
         State("/tail/", name="nothing chosen"),
         State("/tail/?streams={stream},no-such-stream&stream={empty}&ring=50"),
+        State("/tail/?streams=*", name="all"),
     ),
     "stream_publish": (State(STREAM + "publish/"), State(STREAM + "publish/?like=3", name="again")),
     "stream_publish_many": (
@@ -193,7 +194,7 @@ PAGES: dict[str, tuple[State, ...]] = {
         State(GROUP + "dead-letters/?reason=no-such-reason", name="nothing matches"),
     ),
     "dead_letter": (State(GROUP + "dead-letters/{letter}/"),),
-    "stream_history": (State(STREAM + "history/"),),
+    "stream_history": (State(STREAM + "history/"), State(STREAM + "history/?range=30d", name="long")),
     "stream_erasures": (
         State(STREAM + "history/erasures/?what=offset&at=3"),
         State(STREAM + "history/erasures/?what=key&at=eu.*", click("button", "Preview"), "refused"),

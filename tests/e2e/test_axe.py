@@ -48,7 +48,7 @@ def names(running: Product) -> dict[str, str]:
     """A stream with all that pages show: labels, groups that lag, what is out, dead, or can come back, a rule."""
     stream, group = "looked-at", "billing"
     with running.client() as api:
-        for name in (stream, "looked-at-empty"):
+        for name in (stream, "looked-at-empty", "u2"):
             api.post("/streams/", json={"name": name, "labels": {"env": "production"}}).raise_for_status()
         rows: list[Any] = [{"n": n, "text": "é", "none": None, "is": True} for n in range(30)]
         rows[2] = CODED
@@ -158,6 +158,29 @@ def test_axe_finds_nothing(
     if "{query}" in state.path:
         names = {**names, "query": request.getfixturevalue("query")}
     state.shown(page, names)
+    assert found_in_both_lights(page) == []
+    assert found_on_a_phone(page) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/no-such-page/",
+        "/streams/no-such-stream/",
+        "/streams/{stream}/groups/no-such-group/",
+        "/streams/{stream}/messages/999999/",
+        "/streams/{stream}/?match=%28&start=soon",
+        "/alerts/no-such-rule/",
+        "/logout/",
+    ],
+)
+def test_axe_finds_nothing_on_a_page_that_says_what_is_wrong(
+    page: Page, names: dict[str, str], watched: Watched, path: str
+) -> None:
+    wrong = path.format(**names)
+    watched.forgive("status of 40")
+    watched.forgive(wrong)
+    page.goto(wrong)
     assert found_in_both_lights(page) == []
     assert found_on_a_phone(page) == []
 

@@ -164,6 +164,24 @@ def test_what_a_group_acknowledges_is_told_as_the_rate_out(
     becomes(page, topic, "rate_out", "0/s", within_s=MEAN_S + 6)
 
 
+def test_who_fetches_is_among_the_members_at_once(page: Page, api: httpx.Client, stream: str) -> None:
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    publish(api, stream, *range(10))
+    page.goto(f"/streams/{stream}/groups/billing/")
+    is_live(page)
+    members = page.locator("#members-table tbody tr")
+    for consumer, out in (("one", 3), ("two", 2)):
+        taken = {"limit": out, "wait": 0, "consumer": consumer}
+        api.post(f"/streams/{stream}/groups/billing/fetch", json=taken).raise_for_status()
+        row = members.filter(has_text=consumer)
+        until(
+            lambda row=row: row.count() == 1,  # type: ignore[misc]
+            within_s=6,
+            what="who has fetched is a member, long before all is asked for again",
+        )
+        expect(row.get_by_role("cell").nth(2)).to_have_text(str(out))
+
+
 def test_a_stream_that_is_made_elsewhere_is_told_on_the_list(
     page: Page, api: httpx.Client, stream: str
 ) -> None:

@@ -248,6 +248,9 @@ def test_a_rule_is_tried_on_what_was_fires_with_a_badge_and_rests(
     acked(api, group, fetched(api, group, limit=10))
     page.get_by_role("row", name=unique).last.get_by_role("button", name="Turn off").click()
     page.goto(f"/alerts/{unique}/")
+    for limit, times in (("500", "0 times"), ("5", "1 time,")):
+        page.get_by_label("Limit").fill(limit)
+        expect(page.get_by_text(f"It would have fired {times}")).to_be_visible()  # while it is typed
     page.get_by_role("link", name="Delete rule").click()
     page.get_by_label(f"Type {unique} to confirm").fill(unique)
     page.get_by_role("button", name="Delete rule").click()

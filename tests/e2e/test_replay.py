@@ -34,6 +34,7 @@ WORDS = r"""() => [
         "/",
         "/streams/?name={stream}",
         "/streams/{stream}/?start=oldest",
+        "/groups/?group=billing",
         "/streams/{stream}/groups/",
         "/streams/{stream}/groups/billing/",
         "/streams/{stream}/groups/billing/pending/",

@@ -33,7 +33,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
-local was_full, answer = group_is_full(group, keys.pending), answer_read(ARGV[3], ARGV[4], {unpack(ARGV, 5)})
+local was_full, answer = group_is_full(group, keys), answer_read(ARGV[3], ARGV[4], {unpack(ARGV, 5)})
 answer.covers, answer.is_final = group.ack == 'all', true
 -- What was taken as a whole is mostly answered so, too.
 local taken, rest, stretches = 0, {}, nil
@@ -60,5 +60,5 @@ if settled > 0 then
   latency_count(log, group_key, state, group.settled or {}, offsets)
 end
 group_save(group_key, group)
-if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end
+if came > 0 or (was_full and not group_is_full(group, keys)) then redis.call('PUBLISH', wake, 'room') end
 return {settled, more}

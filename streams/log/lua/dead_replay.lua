@@ -14,10 +14,9 @@
 -- ARGV[2...] offsets: at most 1000
 -- returns: how many there were
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group, runs, order
-local log, meta, group_key, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local due, leases, dead, replayed, gone, turns = KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local keys, wake = {runs = KEYS[11], pending = pending, due = due, leases = leases}, ARGV[1]
+-- include: state, gone, floor, group, runs, order, again
+local log, meta, group_key, dead, replayed, gone = KEYS[1], KEYS[2], KEYS[3], KEYS[7], KEYS[8], KEYS[9]
+local keys, wake = {pending = KEYS[4], due = KEYS[5], leases = KEYS[6], turns = KEYS[10], runs = KEYS[11]}, ARGV[1]
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
@@ -35,15 +34,7 @@ for n = 2, #ARGV do
     local ahead = tonumber(offset) > group.delivered and group_entry(log, gone, replayed, state, now, offset)
     if not (ahead and group_wants(group, ahead)) then
       redis.call('HSET', replayed, offset, letter)
-      if redis.call('ZADD', pending, 'NX', offset, offset) == 1 then
-        -- Ordered by key, it waits behind what its key has out and what waits already.
-        local key, first = cmsgpack.unpack(letter).key, true
-        if key and group.ordered == TURNS.on and group.ack ~= 'none' then
-          first = order_rejoin(turns, offset, key)
-        end
-        if first then redis.call('ZADD', due, 0, offset) end
-        redis.call('HSET', leases, offset, '0:0:0:')
-      end
+      again_join(keys, group, offset, cmsgpack.unpack(letter).key)
     end
     count = count + 1
   end

@@ -59,11 +59,11 @@ local ripe, next_due = redis.call('ZRANGE', fetch.expiry, 0, 0, 'WITHSCORES')[2]
 fetch.has_expiry = ripe ~= nil
 
 if not paused then
-  fetch.pending_count = group_out(group, fetch.pending)
+  fetch.pending_count = group_taken(group, fetch)
   -- What went frees its place, and the turn of its key.
   if group.ordered == TURNS.on or fetch.pending_count + fetch.limit > group.max_ack_pending then
     again = not out_sweep(fetch, state, group, fetch.steady)
-    fetch.pending_count = group_out(group, fetch.pending)
+    fetch.pending_count = group_taken(group, fetch)
   end
   local more_due, is_full = false, false
   if next_due and next_due <= fetch.due_by then more_due, is_full = deliver_due(fetch) end

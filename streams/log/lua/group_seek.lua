@@ -18,6 +18,7 @@
 -- KEYS[17] members
 -- KEYS[18] shelved
 -- KEYS[19] parked_aside
+-- KEYS[20] brought
 -- ARGV[1] wake: channel
 -- ARGV[2] next: the offset that is delivered next; beyond the end is the end
 -- returns: the next offset of before and after; none when it has to be called again once what is over has expired, or
@@ -28,7 +29,7 @@
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
 local expiry, dead, runs, members, shelved = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]
-local parked_aside = KEYS[19]
+local parked_aside, brought = KEYS[19], KEYS[20]
 local keys = {log = log, gone = KEYS[11], went = KEYS[12], parked = parked, pending = pending, due = due, leases = leases,
   replayed = replayed, turns = turns, ready = ready, shelved = shelved}
 local wake, wanted = ARGV[1], tonumber(ARGV[2])
@@ -44,13 +45,15 @@ if not losses_settle(keys, state, group) or is_ripe then
   group_save(group_key, group)
   return {}
 end
--- A dead letter that was replayed and not acknowledged is one again.
+-- A dead letter that was replayed and not acknowledged is one again. What the history brought it has still.
 local page = math.max(1, math.min(100, math.floor(4194304 / math.max(1, state.widest))))
 local letters, back = redis.call('HRANDFIELD', replayed, page, 'WITHVALUES'), {}
 for n = 1, #letters, 2 do
   back[#back + 1] = letters[n]
-  redis.call('ZREMRANGEBYSCORE', dead, letters[n], letters[n])
-  redis.call('ZADD', dead, letters[n], letters[n + 1])
+  if cmsgpack.unpack(letters[n + 1]).died_ms > 0 then
+    redis.call('ZREMRANGEBYSCORE', dead, letters[n], letters[n])
+    redis.call('ZADD', dead, letters[n], letters[n + 1])
+  end
 end
 out_forget(keys, group, back)
 if #back == page then
@@ -63,7 +66,7 @@ local after = math.max(state.floor, math.min(wanted, state.last + 1))
 group.missed = losses_now(keys, state, group)
 group.delivered = after - 1
 if #group.filter == 0 then group.missed = group.missed - losses_ahead(keys, state, group) end
-redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, shelved, parked_aside)
+redis.call('UNLINK', pending, due, leases, replayed, turns, parked, ready, last, runs, shelved, parked_aside, brought)
 members_release(members)
 group.told = nil
 group.runs, group.in_runs, group.returning = 0, 0, 0

@@ -33,7 +33,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
-local was_full = group_is_full(group, keys.pending)
+local was_full = group_is_full(group, keys)
 -- A cumulative group's nack is of the message named, not of everything before it.
 local answer = answer_read(ARGV[4], ARGV[5], {unpack(ARGV, 6)})
 local offsets, lost, came, _, _, gone = answer_find(keys, state, group, answer)
@@ -60,6 +60,6 @@ for n, lease in ipairs(leases) do
 end
 if #moved > 0 then redis.call('ZADD', keys.due, unpack(by_time)) end
 group_save(group_key, group)
-local has_room = came > 0 or (was_full and not group_is_full(group, keys.pending))
+local has_room = came > 0 or (was_full and not group_is_full(group, keys))
 if has_room or (#offsets > 0 and delay_ms) then redis.call('PUBLISH', wake, 'due') end
 return #offsets

@@ -31,9 +31,9 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 if group.max_deliver <= 0 then return {0, 0} end
-local was_full = group_is_full(group, pending)
+local was_full = group_is_full(group, keys)
 local retired, following = spent_bury(keys, state, group, steady, after)
 local came = out_forget(keys, group, retired)
 group_save(group_key, group)
-if came > 0 or (was_full and not group_is_full(group, pending)) then redis.call('PUBLISH', wake, 'room') end
+if came > 0 or (was_full and not group_is_full(group, keys)) then redis.call('PUBLISH', wake, 'room') end
 return {#retired, tonumber(following) or following}

@@ -33,7 +33,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 floor_settle(log, keys.gone, meta, state)
-local was_full, answer = group_is_full(group, keys.pending), answer_read(ARGV[3], ARGV[4], {unpack(ARGV, 5)})
+local was_full, answer = group_is_full(group, keys), answer_read(ARGV[3], ARGV[4], {unpack(ARGV, 5)})
 answer.also_undelivered, answer.is_final = answer.mode == 'offsets', true
 local offsets, lost, came = answer_find(keys, state, group, answer)
 if not offsets then
@@ -59,5 +59,5 @@ end
 group.answered_ms = now
 came = came + out_forget(keys, group, ended)
 group_save(group_key, group)
-if came > 0 or (was_full and not group_is_full(group, keys.pending)) then redis.call('PUBLISH', wake, 'room') end
+if came > 0 or (was_full and not group_is_full(group, keys)) then redis.call('PUBLISH', wake, 'room') end
 return {ended, following}

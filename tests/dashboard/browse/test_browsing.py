@@ -319,6 +319,12 @@ def test_what_the_address_says_is_open_is_open(viewer: Client, orders: Stream) -
     assert "order-119" in page
 
 
+def test_as_many_are_open_as_the_address_says(viewer: Client, orders: Stream) -> None:
+    query = "&".join(f"open={offset}" for offset in range(90, 115))
+    page = viewer.get(f"/streams/orders/?{query}").content.decode()
+    assert page.count('data-row aria-expanded="true"') == 25
+
+
 def test_what_is_open_stays_in_sight_when_newer_ones_have_pushed_it_off_the_page(
     viewer: Client, orders: Stream
 ) -> None:

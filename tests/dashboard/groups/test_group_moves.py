@@ -61,7 +61,7 @@ def test_a_place_that_is_not_there_is_said_in_the_form(owner: Client, billing: G
     assert "at" in page.context["seek_form"].errors
 
 
-def test_a_place_older_than_the_stream_names_the_replay_and_has_it_counted(
+def test_a_place_older_than_the_stream_says_what_the_history_holds_and_brings_it(
     owner: Client, billing: Group
 ) -> None:
     stream_id = billing.stream.stream_id
@@ -70,20 +70,60 @@ def test_a_place_older_than_the_stream_names_the_replay_and_has_it_counted(
     page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
     assert "Offsets 3 to 15 are no longer in the stream" in page
     assert "The history does not have them either." in page
+    assert 'name="history"' not in page
     store.log().run(config.archived_set(stream_id, 15))
-    assert "data-pushed-out" not in owner.get(f"{PAGE}?position=offset&at=3").content.decode()
-    stream_change(billing.stream, changes={"max_messages": 15}, actor=SYSTEM)
     page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
-    told = page.split("data-pushed-out")[1].split("</form>")[0]
-    assert "At most 3 messages" in told
-    assert "Group billing loses 3 unread messages." in told
+    assert "At most 13 of these messages are in the history." in page
+    assert 'name="gone_from" value="3"' in page
     page = owner.get(f"{PAGE}?position=timestamp&at=2001-01-01+00:00Z").content.decode()
     assert "Messages published from that time up to offset 15 are no longer in the stream" in page
-    part = page.split("data-gone")[1].split("</form>")[0]
-    sent = dict(re.findall(r'name="(target|to_offset|since)" value="([^"]*)"', part))
-    assert owner.post("/streams/orders/history/", sent).status_code == 302
+    sent = dict(re.findall(r'name="(next_offset|seen_from|gone_since)" value="([^"]*)"', page))
+    answer = owner.post(f"{PAGE}seek/", {**sent, "history": "1"}, follow=True)
     replay = Replay.objects.get()
-    assert (replay.to_offset, replay.since, replay.starts) == (15, datetime(2001, 1, 1, tzinfo=UTC), False)
+    assert f"Replay {replay.pk} delivers what is in the history" in answer.content.decode()
+    assert (replay.to_offset, replay.since, replay.starts) == (15, datetime(2001, 1, 1, tzinfo=UTC), True)
+    assert (replay.group, position(billing)) == ("billing", 16)
+    assert "group billing" in owner.get("/streams/orders/history/").content.decode()
+
+
+def test_a_seek_without_the_history_begins_no_replay_and_ends_one(owner: Client, billing: Group) -> None:
+    store.log().run(trim.purge(billing.stream.stream_id, keep=5))
+    store.log().run(config.archived_set(billing.stream.stream_id, 15))
+    sent = {"next_offset": 16, "seen_from": 16, "gone_from": 3}
+    owner.post(f"{PAGE}seek/", {**sent, "history": "1"})
+    owner.post(f"{PAGE}seek/", sent)
+    (replay,) = Replay.objects.all()
+    assert (replay.from_offset, replay.state) == (3, "cancelled")
+    assert "was moved to another position" in owner.get("/streams/orders/history/").content.decode()
+
+
+@pytest.mark.parametrize(
+    "place",
+    [{"gone_from": "3"}, {"gone_since": "2001-01-01T00:00:00+00:00"}],
+    ids=lambda place: next(iter(place)),
+)
+def test_a_preview_that_is_shown_again_still_offers_the_history(
+    owner: Client, billing: Group, place: dict[str, str]
+) -> None:
+    store.log().run(trim.purge(billing.stream.stream_id, keep=5))
+    store.log().run(config.archived_set(billing.stream.stream_id, 15))
+    sent = {"next_offset": 18, "seen_from": 30, "history": "1", **place}
+    page = owner.post(f"{PAGE}seek/", sent, follow=True).content.decode()
+    assert "the group has moved since the preview" in page
+    assert 'name="history"' in page
+    assert not Replay.objects.exists()
+
+
+def test_where_no_further_replay_is_taken_nothing_is_moved(
+    owner: Client, billing: Group, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.log().run(trim.purge(billing.stream.stream_id, keep=5))
+    store.log().run(config.archived_set(billing.stream.stream_id, 15))
+    monkeypatch.setattr("streams.services.replays.MOST_UNFINISHED", 0)
+    sent = {"next_offset": 18, "seen_from": 16, "gone_from": 3, "history": "1"}
+    answer = owner.post(f"{PAGE}seek/", sent, follow=True)
+    assert "replays of this workspace are under way" in answer.content.decode()
+    assert position(billing) == 16
 
 
 def test_a_preview_shows_the_first_and_the_last_of_the_messages(owner: Client, billing: Group) -> None:

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from streams.log import bringing, entries, groups, trim
 from tests.okmq.analytics.running import AnalyticsProcess
 from tests.product import free_port
 from tests.spark.jobs import PROJECT
@@ -148,6 +150,46 @@ def test_a_replay_and_an_erasure_that_spark_dies_under_are_done_again(
     ]
     log = (process.data_dir / "log").read_text()
     assert "Replay 1 was cut off, because Spark ended; it is done again." in log
+
+
+def test_what_the_history_brings_a_group_comes_once_however_often_the_process_is_killed(
+    process: AnalyticsProcess, published: Published
+) -> None:
+    count, kept = 3000, 100
+    stream = published.stream("a")
+    published.numbered(stream, count)
+    published.log.run(groups.group_publish(stream, "g", groups.Settings(max_ack_pending=40), delivered=count))
+    generation = published.log.run(bringing.generation(stream, "g"))
+    published.stream("a", max_messages=kept)
+    published.log.run(trim.apply_limits(stream))
+    process.store(
+        f"Replay.objects.create(workspace=workspace, source='a', source_id={stream!r}, target='a', "
+        f"target_id={stream!r}, group='g', generation={generation}, to_offset={count - kept}, "
+        "requested_by='somebody')\n"
+    )
+    got: list[int] = []
+
+    def takes(upto: int) -> bool:
+        found = published.log.run(groups.fetch(stream, "g", limit=10)).deliveries
+        published.log.run(groups.ack(stream, "g", "leases", [each.lease for each in found]))
+        got.extend(entries.position(each.entry)[0] for each in found)
+        return len(got) >= upto
+
+    for upto in (200, 1200):
+        process.start()
+        until(partial(takes, upto), within_s=200, what="the group gets some")
+        process.send(signal.SIGKILL, within_s=5)
+    process.start()
+    until(partial(takes, count - kept), within_s=200, what="the group gets all of them")
+    until(
+        lambda: (
+            process.ask("select state, stored, duplicates from streams_replay")
+            == [("succeeded", count - kept, 0)]
+        ),
+        what="it is done",
+    )
+    assert not takes(count)
+    assert got == list(range(1, count - kept + 1)), "each once, in order"
 
 
 def test_a_master_that_does_not_answer_is_told_at_once_and_waited_for(

@@ -7,7 +7,6 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from queue import Queue
@@ -18,70 +17,22 @@ from django.db import DatabaseError
 from pyspark.sql import SparkSession
 
 from okmq.analytics import shared_spark
-from okmq.analytics.process import Analytics
 from okmq.analytics.replay_watch import NotWanted, watched
 from okmq.analytics.replays import Replays
 from spark import replay as reading
 from spark import watching
-from streams.access import SYSTEM, Caller
+from streams.access import SYSTEM
 from streams.log import append, keys, stats
 from streams.log.entries import NewMessage
 from streams.models import Event, Replay, ReplayState, Stream, Workspace
 from streams.selectors.pushed_out import pushed_out_by
 from streams.services import replays as service
-from tests.okmq.analytics.working import due, in_workspace, inside
+from tests.okmq.analytics.replaying import Here
+from tests.okmq.analytics.working import in_workspace, inside
 from tests.spark.published import Published, moment
 from tests.waiting import until
 
 pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
-
-
-@dataclass
-class Here:
-    """A workspace that the database knows, with a history of its own."""
-
-    published: Published
-    workspace: Workspace
-    analytics: Analytics
-
-    @property
-    def replays(self) -> Replays:
-        return self.analytics.replays
-
-    @property
-    def caller(self) -> Caller:
-        return Caller(self.workspace, frozenset({"admin"}), SYSTEM)
-
-    def stream(self, name: str, *, keys: tuple[str, ...] = (), **settings: Any) -> str:
-        stream_id = self.published.stream(name, **settings)
-        Stream.objects.create(workspace=self.workspace, name=name, stream_id=stream_id, keys=list(keys))
-        return stream_id
-
-    def archive(self) -> None:
-        due(self.analytics)
-
-    def asked(self, source: str, target: str, **wanted: Any) -> Replay:
-        wanted_ = service.ReplayWanted(**wanted)
-        return service.replay_request(self.caller, source=source, target=target, wanted=wanted_)
-
-    def worked(self, replay: Replay) -> Replay:
-        replay.refresh_from_db()
-        self.replays.work(replay)
-        replay.refresh_from_db()
-        return replay
-
-    def forgets(self, probe: str) -> None:
-        """Wait until a stream with the shortest window, and so each like it, knows no id of before."""
-        again = [NewMessage(id="probe", body=b"1")]
-        self.published.publish(probe, again)
-        until(
-            lambda: not self.published.log.run(append.append(probe, again))[0].duplicate,
-            what="the ids are forgotten",
-        )
-
-    def messages(self, stream_id: str) -> list[tuple[Any, ...]]:
-        """id, key, headers, body of what stands in a stream, in offset order."""
-        return [row[3:7] for row in self.published.stored(stream_id)]
 
 
 @pytest.fixture

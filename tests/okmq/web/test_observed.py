@@ -129,6 +129,8 @@ def test_a_socket_that_is_refused_is_a_line(running: Product, request_id: str) -
         connect(f"{url}/live/", additional_headers={"x-request-id": request_id, "origin": "http://evil"})
     line = line_of(running, request_id)
     assert (line["route"], line["status"]) == ("/live/", 403)
+    written = "".join(path.read_text() for path in (running.data_dir / "log").glob("web*.log"))
+    assert "handshake" not in written
 
 
 def test_requests_of_both_planes_are_counted(running: Product, stream: str) -> None:

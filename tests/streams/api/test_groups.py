@@ -247,17 +247,16 @@ def test_a_seek_behind_what_the_stream_holds_names_the_replay(
     assert owner.post(f"{path}/g/seek", unmoved).json()["gone"] == waiting, (
         "the history reads what waits for it"
     )
-    range_ = {"source": "orders", "target": "orders", **start, "to_offset": 3, "key": "k.*", "start": False}
+    range_ = {"source": "orders", "group": "g", **start, "to_offset": 3, "start": False}
     told = owner.post(f"{path}/g/seek", position).json()
-    pushes_out = {
-        "messages": 2,
-        "bytes": 6,
-        "groups": [{"group": "g", "unread": 2}],
-        "arriving": at_most - 2,
-        "refused": 0,
-        "reason": None,
+    nothing = {"messages": 0, "bytes": 0, "groups": [], "arriving": 0, "refused": 0, "reason": None}
+    assert told["gone"] == {
+        "to_offset": 3,
+        "messages": at_most,
+        "replay": range_,
+        "pushes_out": nothing,
+        "begun": None,
     }
-    assert told["gone"] == {"to_offset": 3, "replay": range_, "pushes_out": pushes_out}
     assert fetch(owner) == [told["to"], 5] == [4, 5]
     answer = owner.post("analytics/replays/", told["gone"]["replay"])
     assert answer.status_code == 202, answer.content
@@ -276,7 +275,8 @@ def test_what_people_took_before_the_history_had_it_is_in_no_replay(
     }
     store.log().run(take[taken](stream_id(owner)))
     told = owner.post(f"{path}/g/seek", {"position": "offset", "offset": 2}).json()
-    assert told["gone"] == {"to_offset": 3, "replay": None, "pushes_out": None}
+    nothing = {"replay": None, "pushes_out": None, "begun": None}
+    assert told["gone"] == {"to_offset": 3, "messages": 2, **nothing}
 
 
 def test_what_limits_took_of_a_stream_without_history_is_in_no_replay(owner: Api, path: str) -> None:

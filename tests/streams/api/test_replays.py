@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from streams.models import Event, Replay
+from streams import store
+from streams.access import SYSTEM, Caller
+from streams.log import config, trim
+from streams.log.append import append
+from streams.log.entries import NewMessage
+from streams.models import Event, Replay, Stream
 from streams.services import replays as service
 from tests.streams.api.conftest import Api, caller, code, fields
 
@@ -235,3 +240,102 @@ def test_as_many_are_under_way_where_they_waited_for_their_start(owner: Api) -> 
 def test_where_nothing_would_work_on_it_that_is_said_at_once(owner: Api, settings: Any) -> None:
     settings.ENV = replace(settings.ENV, history=False)
     assert code(owner.post(PATH, {"source": "a", "target": "b"})) == "history_off"
+
+
+@pytest.fixture
+def group(owner: Api) -> str:
+    assert owner.post("streams/a/groups", {"name": "g"}).status_code == 201
+    return "g"
+
+
+def for_group(api: Api, **more: Any) -> Any:
+    answer = api.post(PATH, {"source": "a", "group": "g", **more})
+    assert answer.status_code == 202, answer.content
+    return answer.json()
+
+
+def test_one_for_a_group_is_shown_with_it(owner: Api, group: str) -> None:
+    shown = for_group(owner, start=False)
+    assert (shown["source"], shown["target"], shown["group"], shown["ids"]) == ("a", "a", "g", "keep")
+    replay = counted(shown)
+    ready = owner.get(f"{PATH}/{shown['id']}").json()
+    assert ready["pushes_out"]["messages"] == ready["pushes_out"]["arriving"] == 0
+    service.replay_start(Caller(owner.workspace, frozenset({"manage", "read"}), SYSTEM), replay)
+    replay.refresh_from_db()
+    assert service.replay_brought(replay, position=4, given=3, passed=1, waits_for="group")
+    running = owner.get(f"{PATH}/{shown['id']}").json()
+    assert (running["state"], running["waits_for"]) == ("running", "group")
+    assert (running["stored"], running["duplicates"], running["progress"]) == (3, 1, 0.4)
+    paused = owner.post(f"{PATH}/{shown['id']}/pause").json()
+    assert (paused["state"], paused["waits_for"]) == ("paused", None)
+    assert not service.replay_brought(replay, position=5, given=4, passed=1)
+    assert asked(owner)["group"] is None
+    requested = Event.objects.filter(kind="history.replay_requested", workspace=owner.workspace.name)
+    assert requested.earliest("pk").group == "g"
+
+
+@pytest.mark.parametrize(
+    ("sent", "refused"),
+    [
+        ({"source": "a"}, ("validation_error", ["target"])),
+        ({"source": "a", "group": "g", "target": "b"}, ("validation_error", ["target"])),
+        ({"source": "a", "group": "g", "ids": "new"}, ("validation_error", ["ids"])),
+        ({"source": "a", "group": "nobody"}, ("group_not_found", None)),
+        ({"source": "b", "group": "g"}, ("group_not_found", None)),
+    ],
+)
+def test_what_is_no_group_of_the_source_gets_nothing(
+    owner: Api, group: str, sent: dict[str, Any], refused: tuple[str, list[str] | None]
+) -> None:
+    answer = owner.post(PATH, sent)
+    assert code(answer) == refused[0]
+    assert refused[1] is None or fields(answer) == refused[1]
+
+
+def test_a_seek_begins_one_and_ends_the_one_before(owner: Api, group: str) -> None:
+    stream_id = Stream.objects.get(workspace=owner.workspace, name="a").stream_id
+    store.log().run(append(stream_id, [NewMessage(id=str(n), body=b"1") for n in range(5)]))
+    owner.patch("streams/a", {"max_messages": 2})
+    store.log().run(trim.apply_limits(stream_id))
+    store.log().run(config.archived_set(stream_id, 3))
+    wanted = {"position": "offset", "offset": 2, "history": True}
+    dry = owner.post("streams/a/groups/g/seek", {**wanted, "dry_run": True}).json()["gone"]
+    assert (dry["messages"], dry["begun"], dry["replay"]["group"]) == (2, None, "g")
+    assert not Replay.objects.exists()
+    first = owner.post("streams/a/groups/g/seek", wanted).json()["gone"]["begun"]
+    assert (first["state"], first["group"], first["from_offset"], first["to_offset"]) == (
+        "counting",
+        "g",
+        2,
+        3,
+    )
+    assert Replay.objects.get().starts
+    second = owner.post("streams/a/groups/g/seek", wanted).json()["gone"]["begun"]
+    over = owner.get(f"{PATH}/{first['id']}").json()
+    assert (over["state"], over["error"]) == ("cancelled", "Group g was moved to another position.")
+    assert code(owner.post(f"{PATH}/{first['id']}/start")) == "replay_state"
+    owner.delete("streams/a/groups/g")
+    over = owner.get(f"{PATH}/{second['id']}").json()
+    assert (over["state"], over["error"]) == ("cancelled", "Group g was deleted.")
+
+
+def test_who_may_not_begin_one_moves_nothing(owner: Api, group: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = {"position": "latest", "history": True}
+    monkeypatch.setattr(service, "MOST_UNFINISHED", 0)
+    assert code(owner.post("streams/a/groups/g/seek", wanted)) == "rate_limited"
+    assert owner.post("streams/a/groups/g/seek", {"position": "latest"}).status_code == 200
+
+
+def test_a_group_needs_the_right_to_manage_and_to_read_and_none_to_publish(owner: Api, group: str) -> None:
+    wanted = {"source": "a", "group": "g"}
+    seek = {"position": "latest", "history": True}
+    for scopes, streams, status in [
+        (["manage", "read"], [], 202),
+        (["manage", "read"], ["a"], 202),
+        (["manage", "read"], ["b"], 403),
+        (["manage", "publish"], [], 403),
+        (["read", "publish"], [], 403),
+    ]:
+        api = caller(owner.workspace, scopes=scopes, streams=streams)
+        assert api.post(PATH, wanted).status_code == status, scopes
+        assert (api.post("streams/a/groups/g/seek", seek).status_code == 403) == (status == 403), scopes

@@ -140,6 +140,29 @@ def test_a_replayed_dead_letter_waits_for_its_key(
     assert stands(log, stream).ack_pending == 0
 
 
+def test_one_that_waits_for_its_key_takes_no_room_from_what_its_key_waits_for(
+    log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
+) -> None:
+    ordered(max_ack_pending=2)
+    publish("a", "a", "a", "a", "b", "c", "d")
+    assert take(log, stream) == [1, 5]
+    for dead, following in ((1, 2), (2, 3)):
+        log.run(groups.term(stream, "g", "offsets", [dead], reason="bad"))
+        assert take(log, stream) == [following]
+    log.run(dead_letters.replay(stream, "g", [1, 2]))
+    assert take(log, stream) == [], "two are out"
+    done(log, stream, 3)
+    assert take(log, stream) == [4], "no more than two"
+    done(log, stream, 4, 5)
+    assert take(log, stream) == [1, 6]
+    done(log, stream, 1)
+    assert take(log, stream) == [2]
+    done(log, stream, 2, 6)
+    assert take(log, stream) == [7]
+    done(log, stream, 7)
+    assert stands(log, stream).ack_pending == 0
+
+
 def test_a_seek_begins_every_key_anew(
     log: Log, stream: str, ordered: Ordered, publish: Callable[..., None]
 ) -> None:

@@ -120,21 +120,22 @@ def test_a_replay_says_it_of_what_is_left_of_it_while_it_waits(stream: Stream) -
     assert pushed_out_by(replay) is None
 
 
-@pytest.mark.parametrize(
-    ("group", "unread"), [("all", {"all": 8, "some": 2}), ("some", {"all": 3, "some": 2})]
-)
-def test_a_seek_counts_what_the_sought_group_would_have_again(
-    stream: Stream, group: str, unread: dict[str, int]
-) -> None:
-    """Offsets 1 to 8 are gone; were they to come again, 9 to 16 would go."""
-    store.log().run(groups.fetch(stream.stream_id, "all", limit=8))
-    store.log().run(groups.ack(stream.stream_id, "all", "up_to", [13]))
-    stream = stream_change(stream, changes={"max_messages": 12}, actor=SYSTEM)
-    store.log().run(trim.apply_limits(stream.stream_id))
-    store.log().run(config.archived_set(stream.stream_id, 20))
-    found = gone_behind(Group.objects.get(stream=stream, name=group), "offset", offset=1)
-    assert found is not None
-    assert found.pushes_out == PushedOut(messages=8, bytes=8 * SIZE, unread=unread)
+def test_a_replay_for_a_group_pushes_nothing_out(stream: Stream) -> None:
+    stream = stream_change(stream, changes={"max_messages": 25}, actor=SYSTEM)
+    replay = Replay(
+        workspace=stream.workspace,
+        source="orders",
+        source_id=stream.stream_id,
+        target="orders",
+        target_id=stream.stream_id,
+        group="all",
+        total=40,
+        total_bytes=40 * SIZE,
+        state=ReplayState.READY,
+    )
+    told = pushed_out_by(replay)
+    assert told is not None
+    assert not told.takes_something
 
 
 def test_a_seek_to_a_time_takes_off_what_the_history_counted_before_it(stream: Stream) -> None:
@@ -148,5 +149,7 @@ def test_a_seek_to_a_time_takes_off_what_the_history_counted_before_it(stream: S
         Rollup.objects.create(stream_id=stream.stream_id, step=step, start=start, messages=messages, bytes=1)
     found = gone_behind(Group.objects.get(stream=stream, name="all"), "timestamp", timestamp=moment)
     assert found is not None
-    assert found.pushes_out is not None
-    assert found.pushes_out.messages == 8 - 5
+    assert found.messages == 8 - 5
+    found = gone_behind(Group.objects.get(stream=stream, name="all"), "offset", offset=3)
+    assert found is not None
+    assert found.messages == 6

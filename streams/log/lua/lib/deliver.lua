@@ -129,7 +129,7 @@ local function deliver_due(fetch)
     out_remember(fetch, shelved)
     if group.ordered > 0 then order_pass(fetch.turns, fetch.ready, shelved) end
   end
-  fetch.pending_count = group_out(group, fetch.pending)
+  fetch.pending_count = group_taken(group, fetch)
   return all_fit and (has_more or #found == DELIVER_SCAN), not all_fit
 end
 
@@ -140,7 +140,7 @@ local function deliver_ready(fetch)
   local source = group.ordered == TURNS.on and fetch.ready or fetch.parked
   while steps < DELIVER_SCAN do
     if #fetch.out >= fetch.limit then return false end
-    -- A replayed dead letter is pending already: it goes out also where there is no room for more.
+    -- A replayed dead letter, or what the history brought, goes out also where there is no room for more.
     local room = deliver_room(fetch)
     local offsets = redis.call('ZRANGE', source, 0, (room > 0 and math.min(room, DELIVER_SCAN) or DELIVER_SCAN) - 1)
     if #offsets == 0 then return false end
@@ -171,8 +171,8 @@ local function deliver_ready(fetch)
             deliver_again(fetch, entry, held, redis.call('ZSCORE', fetch.pending, offset))
           else
             deliver_one(fetch, entry, 1)
-            fetch.pending_count = fetch.pending_count + 1
           end
+          fetch.pending_count = fetch.pending_count + 1
         elseif not is_out and waiting[n] then
           group.missed = group.missed + 1
         end

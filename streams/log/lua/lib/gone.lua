@@ -3,7 +3,8 @@
 -- blocks of 256, 256^2 and 256^3 offsets, "<level>:<block>:<count>:<bytes>", stand at scores below zero. So a range of
 -- any length is counted in a few hundred steps.
 
-local GONE_BLOCK, GONE_LEVELS, GONE_LEVEL_SCORE = 256, 3, 2 ^ 48
+local GONE_BLOCK = 256
+local GONE_LEVELS, GONE_LEVEL_SCORE = 3, 2 ^ 48
 local GONE_ASIDE, GONE_OVER = ':a', ':o'
 
 local function gone_whole(number) return string.format('%.0f', number) end

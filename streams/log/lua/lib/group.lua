@@ -70,8 +70,16 @@ end
 -- How many messages are in flight.
 local function group_out(group, pending) return redis.call('ZCARD', pending) + group.in_runs end
 
+-- How many of these take up room: not those that are due at no time, as they wait for the turn of their key, maybe behind some
+-- that were never out and need the room.
+local function group_taken(group, keys)
+  local out = group_out(group, keys.pending)
+  if group.ordered == TURNS.off then return out end
+  return out - math.max(0, redis.call('ZCARD', keys.pending) + group.runs - redis.call('ZCARD', keys.due))
+end
+
 -- Whether members may take nothing new for what is in flight already.
-local function group_is_full(group, pending) return group_out(group, pending) >= group.max_ack_pending end
+local function group_is_full(group, keys) return group_taken(group, keys) >= group.max_ack_pending end
 
 -- Writes what goes out, as pairs for each of the three keys. A few calls with many arguments cost a third of many calls
 -- with few.
@@ -118,17 +126,21 @@ local function group_bury(dead, entry, reason, deliveries, now)
     died_ms = now}))
 end
 
--- The entry at an offset: from the stream where it is visible, else from what a replayed dead letter brought back.
-local function group_entry(log, gone, replayed, state, now, offset)
-  local entry = redis.call('XRANGE', log, offset, offset)[1]
-  if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, now, entry) then return entry end
-  local kept = redis.call('HGET', replayed, offset)
-  if not kept then return nil end
-  local letter = cmsgpack.unpack(kept)
+-- A dead letter as an entry.
+local function letter_entry(letter)
   local fields = {'i', letter.id, 'b', letter.body, 'c', '0'}
   if letter.key then fields[#fields + 1], fields[#fields + 2] = 'k', letter.key end
   if letter.headers then fields[#fields + 1], fields[#fields + 2] = 'h', letter.headers end
   return {string.format('%.0f-%.0f', letter.offset, letter.timestamp_ms), fields}
+end
+
+-- The entry at an offset: from the stream where it is visible, else from what a replayed dead letter, or the history,
+-- brought along.
+local function group_entry(log, gone, replayed, state, now, offset)
+  local entry = redis.call('XRANGE', log, offset, offset)[1]
+  if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, now, entry) then return entry end
+  local kept = redis.call('HGET', replayed, offset)
+  return kept and letter_entry(cmsgpack.unpack(kept)) or nil
 end
 
 -- What a spent message leaves as its dead letter, also where the stream has lost it and its entry is not gone yet; unless

@@ -3,7 +3,8 @@
 -- A group without a filter counts by arithmetic: "missed" is what it passed by that had gone, less what had gone from
 -- ahead of it where it began, so that missed and what is gone from ahead of it now make what it lost.
 -- A filter needs the keys of what went. What goes from between leaves "<offset>/<number>:<key>" in the journal "went" by
--- the number of its removal, each time that it goes, and the group has counted it up to "seen"; below the floor the entries are there until it has looked.
+-- the number of its removal, each time that it goes, and the group has counted it up to "seen"; below the floor the entries
+-- are there until it has looked. The journal is there, with an empty member at 0, where a group has a filter.
 
 local LOSSES_SLICE = 400
 
