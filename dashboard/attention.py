@@ -11,12 +11,13 @@ from django.utils.translation import ngettext
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
-from streams.selectors import DamagedPart, JudgedGroup, Sampling
+from streams.selectors import DamagedPart, JudgedGroup, Sampling, ServersAway
 from streams.selectors.alerts import in_status
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
 RESTART_TOLD_FOR_S = 3600
+ALL_THERE = ServersAway()
 ALIKE_SHOWN = 3
 """Of so many groups of a stream with the same trouble each has a row; more are one."""
 
@@ -39,9 +40,11 @@ def concerns(
     now_s: float,
     firing: int = 0,
     damaged: Iterable[DamagedPart] = (),
+    away: ServersAway = ALL_THERE,
 ) -> list[Concern]:
     """What is wrong now, or was lately; ``groups`` are those in trouble, and so many alerts are firing."""
     found = [
+        *_of_away(away),
         *map(_of_damaged, damaged),
         *_of_sampling(seen),
         *_of_alerts(firing),
@@ -64,6 +67,31 @@ def _of_sampling(seen: Sampling) -> list[Concern]:
             "The worker has not sampled for %(time)s: rates and group status are unknown, alerts are on hold."
         ) % {"time": formats.duration(seen.silent_s)}
     return [Concern("bad", sentence, reverse("dashboard:system"))]
+
+
+def _of_away(away: ServersAway) -> list[Concern]:
+    found = []
+    if away.memory_since_ms is not None:
+        moment = formats.moment(away.memory_since_ms // 1000 * 1000).replace(".000 ", " ")
+        said = _(
+            "The server of the streams in memory has not responded since %(moment)s: these streams are "
+            "unavailable, and totals leave them out. All other streams work. If it does not recover, restart it; "
+            "the messages that it held are lost then."
+        )
+        found.append(Concern("bad", said % {"moment": moment}, reverse("dashboard:system")))
+    if away.nodes:
+        said = ngettext(
+            "%(count)s of the %(nodes)s nodes of the message store is not responding: its streams are unavailable, "
+            "and totals leave them out. The streams of the other nodes work. Start it again, or have its replica "
+            "promoted.",
+            "%(count)s of the %(nodes)s nodes of the message store are not responding: their streams are unavailable, "
+            "and totals leave them out. The streams of the other nodes work. Start them again, or have their replicas "
+            "promoted.",
+            away.nodes,
+        )
+        told = {"count": formats.count(away.nodes), "nodes": formats.count(away.of_nodes)}
+        found.append(Concern("bad", said % told, reverse("dashboard:system")))
+    return found
 
 
 def _of_damaged(part: DamagedPart) -> Concern:

@@ -24,12 +24,14 @@ FULL_FROM = 0.9
 class Retention:
     """What a stream keeps, in short, and how much of its tightest countable limit is used (None: no such limit).
 
+    ``is_limited``: whether there is such a limit, also where nobody knows how much of it is used.
     A stream that evicts is full for most of its life; only one that refuses when it is full is worth a warning.
     """
 
     parts: Sequence[str]
     used: float | None
     refuses: bool
+    is_limited: bool = False
 
     @property
     def text(self) -> str:
@@ -178,7 +180,7 @@ def span_s(state: State) -> float | None:
 def health(*, messages: int | None, last_ms: int | None, now_ms: float) -> str:
     """``active`` (written to within a minute), ``idle`` or ``empty``; ``static/js/bind.js`` says the same.
 
-    Or ``unavailable``, which is sent to no page: while nobody knows how a stream stands there is no event.
+    Or ``unavailable``: nobody knows how it stands.
     """
     if messages is None:
         return "unavailable"
@@ -203,4 +205,9 @@ def retention_of(stream: Stream, *, messages: int | None, size_bytes: int | None
         used += [] if messages is None else [messages / stream.max_messages]
     if stream.max_messages_per_key is not None:
         parts.append(_("%(count)s per key") % {"count": formats.short_count(stream.max_messages_per_key)})
-    return Retention(parts or [_("no limit")], max(used, default=None), refuses=stream.discard == Discard.NEW)
+    return Retention(
+        parts or [_("no limit")],
+        max(used, default=None),
+        refuses=stream.discard == Discard.NEW,
+        is_limited=stream.max_bytes is not None or stream.max_messages is not None,
+    )

@@ -10,6 +10,7 @@ WORDS = (
     gettext_noop("active"),
     gettext_noop("idle"),
     gettext_noop("empty"),
+    gettext_noop("unavailable"),
     gettext_noop("Copied"),
     gettext_noop("Live"),
     gettext_noop("Live, polling"),

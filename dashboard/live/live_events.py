@@ -8,7 +8,7 @@ workspace, never reaches the wrong page.
 import asyncio
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from channels.layers import get_channel_layer
 
 from dashboard.languages import Said
+from dashboard.live.unavailable import GroupAway, StreamAway
 from dashboard.stream_rows import span_s
 from streams.selectors import StreamView
 from streams.services.open_pages import consumers_group, heard, stream_group
@@ -72,6 +73,7 @@ class OverviewSampled:
     sent to nobody (the channel layer keeps nothing for a subscriber that is away, as when the store restarts).
     So many ``alerts`` fire by rules that are not muted; ``alerts_mark`` differs once others do, ``events_mark`` once
     something is on record that was not, and ``groups_mark`` once a group is in another status.
+    They leave ``unavailable`` streams out, which ``left_out`` says in words (``said``: in other languages).
     ``narrowed_to``, which no page is told: the sums are of the streams inside these name patterns, for such people.
     """
 
@@ -90,6 +92,9 @@ class OverviewSampled:
     alerts_mark: str
     events_mark: int
     groups_mark: int
+    unavailable: int = 0
+    left_out: str = ""
+    said: Said = field(default_factory=dict)
     narrowed_to: tuple[str, ...] = ()
 
     @property
@@ -160,8 +165,8 @@ class GroupSampled:
     """How one consumer group stands; times are unix ms, ``state`` is the colour of the status.
 
     ``out_mark`` and ``dead_mark`` differ from those that a page was made with once what it lists in flight, or as
-    dead letters, has changed. ``said`` has the fields that are sentences in each language but English; a page gets
-    those of its own (``in_language``).
+    dead letters, has changed; ``is_away`` is true of a ``GroupAway`` only. ``said`` has the fields that are sentences
+    in each language but English; a page gets those of its own (``in_language``).
     """
 
     kind: ClassVar[str] = "group_sampled"
@@ -192,6 +197,7 @@ class GroupSampled:
     out_mark: str
     dead_mark: str
     said: Said
+    is_away: bool = False
 
     @property
     def topic(self) -> str:
@@ -202,7 +208,8 @@ class GroupSampled:
         return consumers_group(self.stream_id, self.name)
 
 
-Event = StreamSampled | OverviewSampled | ProcessesChanged | WorstGroupSampled | GroupSampled
+StreamTold = StreamSampled | StreamAway
+Event = StreamTold | OverviewSampled | ProcessesChanged | WorstGroupSampled | GroupSampled | GroupAway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +322,7 @@ def stream_sampled(
     )
 
 
-_SAMPLED = tuple(field.name for field in fields(StreamSampled))
+_SAMPLED = tuple(each.name for each in fields(StreamSampled))
 _told = attrgetter(*_SAMPLED)
 
 

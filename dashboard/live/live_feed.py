@@ -13,10 +13,11 @@ from dataclasses import replace
 
 from channels.db import database_sync_to_async
 
-from dashboard.live import live_events
-from dashboard.live.live_events import OverviewSampled, StreamSampled
+from dashboard.live import live_events, live_groups
+from dashboard.live.live_events import OverviewSampled, StreamSampled, StreamTold
 from dashboard.live.means import CARRY_S, MEAN_S, Course
 from dashboard.live.narrowed import NarrowedSums, sum_of
+from dashboard.live.unavailable import StreamAway, answering, streams_away
 from streams import selectors
 from streams.models import Stream, Workspace
 from streams.selectors import SILENT_MS, Firing, StreamView
@@ -41,9 +42,9 @@ class Feed:
     """Remembers how every stream stood last, so that the sums are there every second without asking again."""
 
     def __init__(self) -> None:
-        self._last: dict[str, StreamSampled] = {}
+        self._last: dict[str, StreamTold] = {}
         self._courses: dict[str, Course] = {}
-        self._undelivered: dict[str, StreamSampled] = {}
+        self._undelivered: dict[str, StreamTold] = {}
         self._repeated: dict[str, int] = {}
         self._workspaces: set[int] = set()
         self._firing: dict[int, Firing] = {}
@@ -53,6 +54,7 @@ class Feed:
         self._rows_at = self._told_at = 0.0
         self._beats = 0
         self._beating: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._sampled = asyncio.Event()
         self._is_resting = False
 
@@ -82,7 +84,7 @@ class Feed:
 
     def sums(self, *, at_ms: int) -> list[OverviewSampled]:
         """One event a workspace, also where there is no stream yet: its pages would take silence for a standstill."""
-        by_workspace: dict[int, list[StreamSampled]] = {each: [] for each in self._workspaces}
+        by_workspace: dict[int, list[StreamTold]] = {each: [] for each in self._workspaces}
         for event in self._last.values():
             by_workspace.setdefault(event.workspace_id, []).append(event)
         return [
@@ -133,7 +135,7 @@ class Feed:
         """
         for stream_id, left in list(self._repeated.items()):
             last = self._last.get(stream_id)
-            if last is None or left == 0:
+            if last is None or isinstance(last, StreamAway) or left == 0:
                 del self._repeated[stream_id]
                 self._courses.pop(stream_id, None)
             elif now_ms - last.at_ms > BEAT_S * 1500:
@@ -166,6 +168,8 @@ class Feed:
                 if started - self._rows_at >= ROWS_EVERY_S:
                     await self._look_at_rows()
                     self._rows_at = started
+                if self._looking is None or self._looking.done():
+                    self._looking = asyncio.create_task(self._look_at_servers())
                 self._repeat(now_ms=int(time.time() * 1000))
                 await self._deliver()
                 await self._look_at_marks()
@@ -191,6 +195,42 @@ class Feed:
         newest, self._statuses_ms = await database_sync_to_async(_marks)(above)
         self._newest_events |= newest
 
+    async def _look_at_servers(self) -> None:
+        """Note which streams have servers that do not answer, and how those stand that do again.
+
+        Beside the beat: that a server hangs is found out by waiting for it.
+        """
+        at_ms = int(time.time() * 1000)
+        known = set(self._last)
+        try:
+            there = await database_sync_to_async(answering)(known)
+            lost = {each for each in known - there if not isinstance(self._last.get(each), StreamAway)}
+            told = await database_sync_to_async(streams_away)(lost, at_ms=at_ms) if lost else []
+            back = [each for each in there if isinstance(self._last.get(each), StreamAway)]
+            views = await self._viewed(back)
+        except Exception as error:
+            logger.warning("Which streams are unavailable is looked at again: %s", error)
+            return
+        events: list[StreamTold] = [*told, *(live_events.stream_sampled(view, at_ms=at_ms) for view in views)]
+        # A sample that has come meanwhile knows better.
+        newer = {
+            event.stream_id: event
+            for event in events
+            if event.stream_id in self._last and self._last[event.stream_id].at_ms <= at_ms
+        }
+        self._last |= newer
+        self._undelivered |= newer
+        if newer:
+            await live_groups.publish_changed(newer)
+
+    async def _viewed(self, stream_ids: Sequence[str]) -> list[StreamView]:
+        """How streams stand whose servers answer."""
+        found: list[StreamView] = []
+        for first in range(0, len(stream_ids), INSPECTED_AT_ONCE):
+            part = stream_ids[first : first + INSPECTED_AT_ONCE]
+            found += [view for view in await database_sync_to_async(_views)(part) if view.is_reachable]
+        return found
+
     async def _look_at_rows(self) -> None:
         """Ask how new streams stand and forget the deleted ones; those that are known cost nothing. And what fires."""
         self._firing = await database_sync_to_async(selectors.firing_by_workspace)()
@@ -201,12 +241,11 @@ class Feed:
             del self._last[gone]
         unknown = sorted(there - self._last.keys())
         at_ms = int(time.time() * 1000)
-        for first in range(0, len(unknown), INSPECTED_AT_ONCE):
-            for view in await database_sync_to_async(_views)(unknown[first : first + INSPECTED_AT_ONCE]):
-                if view.is_reachable:
-                    self._last.setdefault(
-                        view.stream.stream_id, live_events.stream_sampled(view, at_ms=at_ms)
-                    )
+        away = await database_sync_to_async(_away)(unknown, at_ms=at_ms) if unknown else []
+        for event in away:
+            self._last.setdefault(event.stream_id, event)
+        for view in await self._viewed([each for each in unknown if each not in self._last]):
+            self._last.setdefault(view.stream.stream_id, live_events.stream_sampled(view, at_ms=at_ms))
 
 
 def _marks(above: int) -> tuple[dict[int, int], int]:
@@ -215,6 +254,11 @@ def _marks(above: int) -> tuple[dict[int, int], int]:
 
 def _workspace_ids() -> set[int]:
     return set(Workspace.objects.values_list("pk", flat=True))
+
+
+def _away(stream_ids: Sequence[str], *, at_ms: int) -> list[StreamAway]:
+    """The events of those of these streams whose servers do not answer."""
+    return streams_away(set(stream_ids) - answering(stream_ids), at_ms=at_ms)
 
 
 def _stream_ids() -> set[str]:

@@ -12,6 +12,7 @@ from dashboard import languages
 from dashboard.groups.group_rows import DOTS, GroupRow
 from dashboard.live import live_events
 from dashboard.live.live_events import GroupSampled, WorstGroupSampled
+from dashboard.live.unavailable import GroupAway, group_away
 from streams import selectors
 from streams.models import Group, Stream
 
@@ -54,6 +55,15 @@ def group_sampled(row: GroupRow, *, at_ms: int) -> GroupSampled:
         dead_mark=row.dead_mark,
         said=languages.in_others(lambda: {"reason": row.reason}),
     )
+
+
+def sampled(groups: Iterable[Group], *, at_ms: int) -> list[GroupSampled | GroupAway]:
+    """The events that tell how groups stand; those that the log no longer has are left out."""
+    views, away = selectors.views_and_away(groups)
+    return [
+        *(group_sampled(GroupRow(view), at_ms=at_ms) for view in views),
+        *(group_away(group, at_ms=at_ms) for group in away),
+    ]
 
 
 def worst_sampled(streams: Sequence[Stream], *, at_ms: int) -> list[WorstGroupSampled]:
@@ -123,8 +133,7 @@ def _events(stream_ids: Sequence[str]) -> tuple[list[str], list[Any]]:
             break
         told.append(stream_id)
         wanted += groups[:AT_ONCE]
-    rows = [GroupRow(view) for view in selectors.reachable_views(wanted)]
-    events: list[Any] = [group_sampled(row, at_ms=at_ms) for row in rows]
+    events: list[Any] = [*sampled(wanted, at_ms=at_ms)]
     return told, [*events, *worst_sampled([streams[each] for each in told if each in streams], at_ms=at_ms)]
 
 

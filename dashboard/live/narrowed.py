@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 
 from channels.db import database_sync_to_async
 
-from dashboard.live.live_events import OverviewSampled, StreamSampled, workspace_group
+from dashboard import languages
+from dashboard.live.live_events import OverviewSampled, StreamSampled, StreamTold, workspace_group
+from dashboard.live.unavailable import left_out
 from streams import bearer, selectors
 from streams.access import Caller
 from streams.selectors import Firing
@@ -28,7 +30,7 @@ class View:
     newest_event: int = 0
     inside: dict[str, bool] = field(default_factory=dict)
 
-    def shows(self, event: StreamSampled) -> bool:
+    def shows(self, event: StreamTold) -> bool:
         if event.workspace_id != self.caller.workspace.pk:
             return False
         if event.stream_id not in self.inside:
@@ -63,7 +65,7 @@ class NarrowedSums:
             view.newest_event = selectors.newest_event(view.caller)
 
     def sums(
-        self, events: Iterable[StreamSampled], *, at_ms: int, beat: int, groups_mark: int
+        self, events: Iterable[StreamTold], *, at_ms: int, beat: int, groups_mark: int
     ) -> list[OverviewSampled]:
         """One event for each that somebody looks at, from how all streams stood last."""
         known = list(events)
@@ -84,7 +86,7 @@ class NarrowedSums:
 
 def sum_of(
     workspace_id: int,
-    events: Sequence[StreamSampled],
+    events: Sequence[StreamTold],
     *,
     at_ms: int,
     beat: int,
@@ -93,22 +95,27 @@ def sum_of(
     groups_mark: int,
     narrowed_to: tuple[str, ...] = (),
 ) -> OverviewSampled:
-    """How streams stood last, added up."""
-    moving = [event for event in events if at_ms - event.at_ms <= RATE_HOLDS_MS]
+    """How streams stood last, added up, as far as that is known."""
+    known = [event for event in events if isinstance(event, StreamSampled)]
+    moving = [event for event in known if at_ms - event.at_ms <= RATE_HOLDS_MS]
+    unavailable = len(events) - len(known)
     return OverviewSampled(
         beat=beat,
         workspace_id=workspace_id,
         at_ms=at_ms,
         streams=len(events),
-        messages=sum(event.messages for event in events),
-        bytes=sum(event.bytes for event in events),
+        messages=sum(event.messages for event in known),
+        bytes=sum(event.bytes for event in known),
         rate_in=sum(event.rate_in or 0.0 for event in moving),
         bytes_in=sum(event.bytes_in or 0.0 for event in moving),
         rate_out=sum(event.rate_out or 0.0 for event in moving),
-        last_ms=max((event.last_ms for event in events if event.last_ms), default=None),
+        last_ms=max((event.last_ms for event in known if event.last_ms), default=None),
         alerts=firing.loud,
         alerts_mark=firing.mark,
         events_mark=events_mark,
         groups_mark=groups_mark,
+        unavailable=unavailable,
+        left_out=left_out(unavailable),
+        said=languages.in_others(lambda: {"left_out": left_out(unavailable)}) if unavailable else {},
         narrowed_to=narrowed_to,
     )

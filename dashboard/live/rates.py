@@ -13,6 +13,7 @@ from dashboard import formats
 from dashboard.live.lately import SHARED_S, SPAN_S, samples
 from dashboard.live.means import CARRY_S, MEAN_S, Course, Moved, mean_of, means
 from dashboard.live.silent import silent_in
+from dashboard.live.unavailable import left_out
 from dashboard.shown import MINUTE_S
 from dashboard.stream_rows import UNKNOWN, Rates, StreamRow
 from streams import selectors
@@ -111,6 +112,12 @@ class Totals:
     rate_out: float | None
     bytes_in: float | None
     last_ms: int | None
+    unavailable: int = 0
+
+    @property
+    def left_out(self) -> str:
+        """How many streams are in none of the sums, as their server does not answer."""
+        return left_out(self.unavailable)
 
 
 def _sampled_since_s() -> float:
@@ -254,6 +261,7 @@ def totals(caller: Caller, *, counted: Sequence[Figures] | None = None) -> Total
         rate_out=moving.rate_out,
         bytes_in=moving.bytes_in,
         last_ms=overview.last_ms,
+        unavailable=selectors.streams_away(caller),
     )
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from dashboard.groups.group_rows import GroupRow
 from dashboard.live import live_events, live_groups, rates
 from dashboard.live.live_events import (
     GROUP_PREFIX,
@@ -19,6 +18,7 @@ from dashboard.live.live_events import (
     Here,
     WorkerSilent,
 )
+from dashboard.live.unavailable import stream_away
 from dashboard.stream_rows import UNKNOWN
 from streams import bearer, selectors
 from streams.access import Caller
@@ -137,13 +137,7 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event | Here | Gone |
     found += _of_streams(of_streams, at_ms=at_ms, is_sampled=seen.is_going_on)
     by_group = {topic.name: topic for topic in topics if topic.consumers is not None}
     wanted = [topic.consumers for topic in by_group.values() if topic.consumers is not None]
-    found += [
-        (by_group[event.topic], event)
-        for event in (
-            live_groups.group_sampled(GroupRow(view), at_ms=at_ms)
-            for view in selectors.reachable_views(wanted)
-        )
-    ]
+    found += [(by_group[event.topic], event) for event in live_groups.sampled(wanted, at_ms=at_ms)]
     found += [
         (topic, live_events.processes_changed(processes.read(settings.ENV.processes_file)))
         for topic in topics
@@ -153,18 +147,20 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event | Here | Gone |
 
 
 def _of_streams(by_stream: Mapping[str, Topic], *, at_ms: int, is_sampled: bool) -> list[tuple[Topic, Event]]:
-    """How the streams stand that can be reached, and the worst group of each; unsampled, nobody knows their rates."""
+    """How the streams stand, and the worst group of each; unsampled, nobody knows their rates."""
     streams = [topic.stream for topic in by_stream.values() if topic.stream is not None]
     if not streams:
         return []
     moving = rates.moving_lately(by_stream)
     found: list[tuple[Topic, Event]] = []
-    reachable = [view for view in selectors.stream_views(streams) if view.is_reachable]
-    for view in reachable:
+    for view in selectors.stream_views(streams):
+        if not view.is_reachable:
+            found.append((by_stream[view.stream.stream_id], stream_away(view.stream, at_ms=at_ms)))
+            continue
         now = moving.get(view.stream.stream_id, rates.AT_REST) if is_sampled else UNKNOWN
         event = live_events.stream_sampled(
             view, at_ms=at_ms, rate_in=now.rate_in, bytes_in=now.bytes_in, rate_out=now.rate_out
         )
         found.append((by_stream[view.stream.stream_id], event))
-    worst = live_groups.worst_sampled([view.stream for view in reachable], at_ms=at_ms)
+    worst = live_groups.worst_sampled(streams, at_ms=at_ms)
     return [*found, *((by_stream[event.stream_id], event) for event in worst)]

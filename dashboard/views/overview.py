@@ -95,6 +95,7 @@ def _attention(caller: Caller) -> dict[str, Any]:
     groups = selectors.group_totals(caller)
     running = processes.read(settings.ENV.processes_file)
     seen = selectors.sampling()
+    away = selectors.servers_away()
     # An event may name the key or the id of a message.
     events = []
     if caller.may("read"):
@@ -102,6 +103,8 @@ def _attention(caller: Caller) -> dict[str, Any]:
     return {
         "caller": caller,
         "processes": running,
+        "memory_away": away.memory_since_ms is not None,
+        "unavailable": selectors.streams_away(caller),
         "groups": groups,
         "groups_mark": groups_mark,
         "demo": selectors.demo_of(caller),
@@ -114,6 +117,7 @@ def _attention(caller: Caller) -> dict[str, Any]:
             groups=groups.troubled,
             firing=selectors.firing_for(caller).loud,
             damaged=selectors.damaged_in(caller),
+            away=away,
             now_s=time.time(),
         )[:CONCERNS_SHOWN],
         "events": folded(events, most=EVENTS_SHOWN),

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from dashboard.gauges import Gauge
 from dashboard.views.door import base_url, console_page, is_part
-from streams import store
+from streams import selectors, store
 from streams.access import Caller
 from streams.log import server
 from streams.log.errors import LogError
@@ -63,6 +63,7 @@ def _now(caller: Caller) -> dict[str, Any]:
         "web_bytes": web_bytes,
         "at_ms": at_ms,
         "processes": processes.read(settings.ENV.processes_file),
+        "memory_away": selectors.memory_away_since_ms() is not None,
     }
 
 

@@ -13,6 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 from streams import addresses
 from streams.log import damage, errors, keys, routing, scripts
 from streams.log.blocking import connected, exchanged
+from streams.log.breaker import ASKED_WITHIN_S, GuardedClient, GuardedWire, breaker_of
 from streams.log.clock import FIRST_LOOKS, SteadyClock
 from streams.log.cluster import Nodes, Wires
 from streams.log.commands import (
@@ -81,7 +82,7 @@ class Log:
         self.clock = SteadyClock(corrects=keeps_clock)
         # redis-py does not type the raw command calls that are all this uses.
         self.client: Any = _client(url)
-        self._memory: Any = None if memory_url is None else _client(memory_url)
+        self._memory = None if memory_url is None else _guarded_client(memory_url)
 
     def run(self, op: Op[T]) -> T:
         """Drive an operation to its result.
@@ -115,6 +116,13 @@ class Log:
         """
         return _server_of(self.client, stream_id)
 
+    @property
+    def memory_away_since_s(self) -> float | None:
+        """Unix seconds since when the memory server gives no answer, as far as this process has asked it; None while
+        it does, or where there is none.
+        """
+        return None if self._memory is None else self._memory.breaker.away_since_s
+
     def close(self) -> None:
         """Give the connections back."""
         self.client.close()
@@ -136,9 +144,16 @@ class Log:
         if isinstance(command, Servers):
             return self.client.servers() if isinstance(self.client, Nodes) else [keys.stream_id()]
         if isinstance(command, Reachable):
-            asked = command.stream_ids
-            return self.client.reachable(asked) if isinstance(self.client, Nodes) else asked
+            return self._reachable(command.stream_ids)
         return self._server(routing.is_for_memory(command)).execute_command(*command)
+
+    def _reachable(self, asked: Sequence[str]) -> Sequence[str]:
+        durable, fleeting = routing.by_server(asked)
+        if isinstance(self.client, Nodes):
+            durable = self.client.reachable(durable)
+        if fleeting and (self._memory is None or not self._memory.is_there()):
+            fleeting = ()
+        return routing.in_order(asked, durable, fleeting)
 
     def _server(self, in_memory: bool) -> Any:
         if not in_memory:
@@ -190,7 +205,7 @@ class AsyncLog:
     def __init__(self, url: str, *, memory_url: str | None = None, keeps_clock: bool = False) -> None:
         self.clock = SteadyClock(corrects=keeps_clock)
         self._wire = _wire(url)
-        self._memory = None if memory_url is None else _wire(memory_url)
+        self._memory = None if memory_url is None else _guarded_wire(memory_url)
 
     async def run(self, op: Op[T]) -> T:
         """Drive an operation to its result; the errors are those of ``Log.run``."""
@@ -244,11 +259,18 @@ class AsyncLog:
         if isinstance(command, Servers):
             return await self._wire.servers() if isinstance(self._wire, Wires) else [keys.stream_id()]
         if isinstance(command, Reachable):
-            asked = command.stream_ids
-            return await self._wire.reachable(asked) if isinstance(self._wire, Wires) else asked
+            return await self._reachable(command.stream_ids)
         return await self._server(routing.is_for_memory(command)).call(command)
 
-    def _server(self, in_memory: bool) -> Wire | Wires:
+    async def _reachable(self, asked: Sequence[str]) -> Sequence[str]:
+        durable, fleeting = routing.by_server(asked)
+        if isinstance(self._wire, Wires):
+            durable = await self._wire.reachable(durable)
+        if fleeting and (self._memory is None or not await self._memory.is_there()):
+            fleeting = ()
+        return routing.in_order(asked, durable, fleeting)
+
+    def _server(self, in_memory: bool) -> Wire | Wires | GuardedWire:
         if not in_memory:
             return self._wire
         if self._memory is None:
@@ -290,15 +312,21 @@ class AsyncLog:
 
 
 def _client(url: str) -> Any:
-    return Nodes(url, connect=_client_of_one) if addresses.is_cluster(url) else _client_of_one(url)
+    return Nodes(url, connect=_guarded_client) if addresses.is_cluster(url) else _client_of_one(url)
 
 
 def _client_of_one(url: str) -> Any:
     return connected(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
 
 
+def _guarded_client(url: str) -> GuardedClient:
+    asking = connected(url, connect_timeout_s=ASKED_WITHIN_S, answer_timeout_s=ASKED_WITHIN_S)
+    return GuardedClient(_client_of_one(url), asking=asking, breaker=breaker_of(url))
+
+
 def _replies(client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
-    return client.exchanged(commands) if isinstance(client, Nodes) else exchanged(client, commands)
+    is_ours = isinstance(client, Nodes | GuardedClient)
+    return client.exchanged(commands) if is_ours else exchanged(client, commands)
 
 
 def _server_of(store: Any, stream_id: str | None) -> str:
@@ -316,11 +344,15 @@ def _wire(url: str) -> Wire | Wires:
 
 def wires(url: str) -> Wires:
     """The nodes of a cluster, for coroutines."""
-    return Wires(url, connect=_wire_of_one)
+    return Wires(url, connect=_guarded_wire)
 
 
 def _wire_of_one(url: str) -> Wire:
     return Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
+
+
+def _guarded_wire(url: str) -> GuardedWire:
+    return GuardedWire(_wire_of_one(url), breaker=breaker_of(url))
 
 
 def _told(commands: Sequence[Sequence[Any]], replies: list[Any], *, apart: bool) -> list[Any]:

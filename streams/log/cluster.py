@@ -13,9 +13,8 @@ from typing import Any
 from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import RedisError
 
-from streams.log.blocking import exchanged
+from streams.log.breaker import GuardedClient, GuardedWire
 from streams.log.topology import HOME, SLOTS, Command, Topology, is_moved, placed, told
-from streams.log.wire import Wire
 
 
 class Nodes:
@@ -26,9 +25,9 @@ class Nodes:
         connect: makes the client of one node.
     """
 
-    def __init__(self, url: str, *, connect: Callable[[str], Any]) -> None:
+    def __init__(self, url: str, *, connect: Callable[[str], GuardedClient]) -> None:
         self._topology, self._connect = Topology(url), connect
-        self._clients: dict[str, Any] = {}
+        self._clients: dict[str, GuardedClient] = {}
 
     def execute_command(self, *command: Any) -> Any:
         """The reply to one command.
@@ -95,13 +94,13 @@ class Nodes:
     def _part(self, node: str, commands: Sequence[Command]) -> list[Any]:
         asked_at = time.monotonic()
         try:
-            replies = exchanged(self._client(node), commands)
+            replies = self._client(node).exchanged(commands)
         except RedisError as error:
             replies = [error] * len(commands)
         self._topology.heard(node, replies, asked_at=asked_at)
         return replies
 
-    def _client(self, node: str) -> Any:
+    def _client(self, node: str) -> GuardedClient:
         if not node:
             raise StoreConnectionError("no node of the cluster has the slot of this key")
         if node not in self._clients:
@@ -123,16 +122,16 @@ class Nodes:
 
 
 class Wires:
-    """A cluster for coroutines, one connection a node; belongs to one event loop, as ``Wire`` does.
+    """A cluster for coroutines, one connection a node; belongs to one event loop, as ``wire.Wire`` does.
 
     Args:
         url: of the cluster.
         connect: makes the connection to one node.
     """
 
-    def __init__(self, url: str, *, connect: Callable[[str], Wire]) -> None:
+    def __init__(self, url: str, *, connect: Callable[[str], GuardedWire]) -> None:
         self._topology, self._connect = Topology(url), connect
-        self._wires: dict[str, Wire] = {}
+        self._wires: dict[str, GuardedWire] = {}
         self._looking: asyncio.Task[None] | None = None
         self._asking: dict[str, asyncio.Task[list[Any]]] = {}
 
@@ -217,7 +216,7 @@ class Wires:
         self._topology.heard(node, replies, asked_at=asked_at)
         return replies
 
-    def _wire(self, node: str) -> Wire:
+    def _wire(self, node: str) -> GuardedWire:
         if not node:
             raise StoreConnectionError("no node of the cluster has the slot of this key")
         if node not in self._wires:

@@ -60,9 +60,11 @@ class Servers:
 
 @dataclass(frozen=True, slots=True)
 class Reachable:
-    """Asks which of these streams lie on nodes that answered last, in their order: all, but in a cluster.
+    """Asks which of these streams lie on servers that answer, in their order.
 
-    While the node of the installation's keys does not answer it is all of them, too: nothing goes without it.
+    The server of the streams in memory is asked, which takes a second at most (see ``breaker``); of a cluster, it is
+    whether the node answered last. On a single durable server, and while the node of the installation's keys does not
+    answer, it is all durable ones: nothing goes without it.
     """
 
     stream_ids: Sequence[str]

@@ -124,9 +124,12 @@ def counters_of(stream_ids: Iterable[str], *, strict: bool = False) -> Op[dict[s
     wanted = sorted(stream_ids, key=keys.in_memory)
     durable = bisect(wanted, False, key=keys.in_memory)
     found = yield from _counters_of(wanted[:durable], strict=strict)
-    if durable < len(wanted):
+    fleeting: Sequence[str] = wanted[durable:]
+    if fleeting and not strict:
+        fleeting = yield Reachable(fleeting)
+    if fleeting:
         try:
-            found |= yield from _counters_of(wanted[durable:], strict=strict)
+            found |= yield from _counters_of(fleeting, strict=strict)
         except StoreUnavailable:
             if strict:
                 raise
@@ -137,12 +140,12 @@ def counters_at_once(stream_ids: Sequence[str]) -> Op[list[Counters]]:
     """The counters of many streams in their order; those of a new stream for one that is gone or damaged, and for those
     in memory while their server does not answer or on a node of a cluster that is away.
     """
-    durable = yield Reachable([stream_id for stream_id in stream_ids if not keys.in_memory(stream_id)])
+    there = yield Reachable(stream_ids)
+    in_memory = [stream_id for stream_id in there if keys.in_memory(stream_id)]
+    durable = [stream_id for stream_id in there if not keys.in_memory(stream_id)] if in_memory else there
     found = yield from _counters_there(durable, in_memory=False)
-    if len(durable) < len(stream_ids):
-        in_memory = [stream_id for stream_id in stream_ids if keys.in_memory(stream_id)]
-        with suppress(StoreUnavailable):
-            found |= yield from _counters_there(in_memory, in_memory=True)
+    with suppress(StoreUnavailable):
+        found |= yield from _counters_there(in_memory, in_memory=True)
     return [found.get(stream_id, NEW) for stream_id in stream_ids]
 
 

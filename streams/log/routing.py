@@ -66,6 +66,24 @@ def merged(parts: Sequence[Part[Sent]], replies: Sequence[list[Any]]) -> list[An
     return [by_place[place] for place in range(len(by_place))]
 
 
+def by_server(stream_ids: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Streams by server, those of the durable one first."""
+    fleeting = [each for each in stream_ids if keys.in_memory(each)]
+    return (
+        ([each for each in stream_ids if not keys.in_memory(each)], fleeting)
+        if fleeting
+        else (stream_ids, ())
+    )
+
+
+def in_order(asked: Sequence[str], durable: Sequence[str], fleeting: Sequence[str]) -> Sequence[str]:
+    """Those of streams that ``by_server`` took apart which are there, in the order in which they were asked for."""
+    if not fleeting:
+        return durable
+    there = {*durable, *fleeting}
+    return [each for each in asked if each in there]
+
+
 def memory_stream_of(command: Command) -> str | None:
     """The memory stream that a command is about, or None."""
     if isinstance(command, Reachable | Servers | Steady):

@@ -139,7 +139,9 @@ def _sum(told: Iterable[Mapping[str, str]], name: str) -> int:
 
 def _answers(*section: str, memory: bool) -> Op[dict[str, dict[str, str]]]:
     """What each server tells of itself, by an id that no stream has and that says which one is asked."""
-    asked = [keys.stream_id(memory=True)] if memory else (yield Reachable((yield Servers())))
+    asked = yield Reachable([keys.stream_id(memory=True)] if memory else (yield Servers()))
+    if not asked:
+        raise StoreUnavailable("the server of the streams in memory does not answer")
     found: dict[str, dict[str, str]] = {}
     for stream_id in asked:
         try:

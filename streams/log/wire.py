@@ -161,9 +161,9 @@ class _Link(asyncio.Protocol):
         self._waiting.append((future, number))
         return future
 
-    def abort(self, reason: str) -> None:
+    def abort(self, reason: str, *, kind: type[RedisError] = StoreConnectionError) -> None:
         """Give the connection up."""
-        self.connection_lost(StoreConnectionError(reason))
+        self.connection_lost(kind(reason))
         if self._transport is not None:
             self._transport.abort()
 
@@ -199,9 +199,10 @@ class _Link(asyncio.Protocol):
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
+        kind = type(error) if isinstance(error, RedisError) else StoreConnectionError
         for future, _ in self._waiting:
             if not future.done():
-                future.set_exception(StoreConnectionError(str(error or "the connection was lost")))
+                future.set_exception(kind(str(error or "the connection was lost")))
         self._waiting.clear()
 
     def _flush(self) -> None:
@@ -215,7 +216,7 @@ class _Link(asyncio.Protocol):
         self._answered_before = self._answered
         # What is waited for at the first of these looks may have been asked just before.
         if self._looks_in_vain > LOOKS:
-            self.abort("no answer in time")
+            self.abort("no answer in time", kind=StoreTimeoutError)
             return
         self._timer = self._loop.call_later(self._look_every_s, self._watch)
 

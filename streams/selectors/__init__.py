@@ -10,6 +10,7 @@ from streams.selectors.alerts import (
     rule_view,
     rules_of,
 )
+from streams.selectors.away import ServersAway, memory_away_since_ms, servers_away, streams_away
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, rate_lately, usual_now
 from streams.selectors.damaged import DamagedPart, damaged_in, damaged_parts
@@ -204,6 +205,7 @@ __all__ = [
     "SamplesRead",
     "Sampling",
     "Scan",
+    "ServersAway",
     "Silence",
     "StreamName",
     "StreamView",
@@ -271,6 +273,7 @@ __all__ = [
     "let_go_by_answers",
     "let_go_by_seek",
     "logins_of",
+    "memory_away_since_ms",
     "message_at",
     "messages_before",
     "messages_between",
@@ -316,6 +319,7 @@ __all__ = [
     "samples_read_on",
     "sampling",
     "scan_of",
+    "servers_away",
     "silences_between",
     "spent_by",
     "standing_position",
@@ -325,6 +329,7 @@ __all__ = [
     "stream_turns",
     "stream_view",
     "stream_views",
+    "streams_away",
     "streams_counted",
     "streams_filling",
     "streams_lost",

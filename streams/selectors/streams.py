@@ -93,9 +93,9 @@ def stream_views(streams: Sequence[Stream]) -> list[StreamView]:
     """Streams with their states, in one round trip."""
     stream_ids = [stream.stream_id for stream in streams]
     states = store.log().run(stats.inspect_many(stream_ids, within_s=stats.EXACT_WITHIN_S))
-    left_out = [stream_id for stream_id in stream_ids if stream_id not in states]
+    left_out = [each for each in stream_ids if each not in states and not keys.in_memory(each)]
     there = store.log().run(one(Reachable(left_out))) if left_out else ()
-    gone = {each for each in there if not keys.in_memory(each) and _is_gone(each)}
+    gone = {each for each in there if _is_gone(each)}
     groups_of = Counter(Group.objects.filter(stream__in=streams).values_list("stream_id", flat=True))
     return [
         StreamView(

@@ -11,7 +11,7 @@ from dashboard.stream_rows import Rates, StreamRow, health, retention_of
 from dashboard.templatetags.pictures import spark_points
 from streams.log.stats import EMPTY
 from streams.models import Stream
-from streams.selectors import Sampling, StreamView
+from streams.selectors import Sampling, ServersAway, StreamView
 from streams.upkeep.processes import ProcessStatus
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -102,6 +102,14 @@ def test_a_worker_that_does_not_sample_is_told(at_ms: int | None, since: str) ->
     (told,) = concerns(seen=silent, processes=[], rows=[], groups=[], now_s=84.0)
     assert told.level == "bad"
     assert told.sentence.startswith(f"The worker has not sampled {since}: ")
+
+
+def test_nodes_that_are_away_are_told_with_what_still_works() -> None:
+    away = ServersAway(nodes=2, of_nodes=3)
+    (told,) = concerns(seen=SAMPLED, processes=[], rows=[], groups=[], now_s=0.0, away=away)
+    assert told.level == "bad"
+    assert told.sentence.startswith("2 of the 3 nodes of the message store are not responding: ")
+    assert "The streams of the other nodes work." in told.sentence
 
 
 def test_the_worst_concern_comes_first() -> None:

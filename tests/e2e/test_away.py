@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.e2e.conftest import OpenPage, Watched, publish
 from tests.e2e.live import becomes, is_live, not_reloaded
 from tests.product import Product
-from tests.waiting import until
+from tests.waiting import Stopwatch, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
@@ -162,6 +162,71 @@ def test_while_the_worker_hangs_nothing_passes_for_fresh(
     until(lambda: httpx.get(ready).json()["status"] == "ok", within_s=20)
     points = api.get(f"/streams/{stream}/metrics").json()["points"]
     assert None in {point["in"] for point in points}, "nobody counted while it hung"
+
+
+def test_while_the_server_of_the_streams_in_memory_hangs_open_pages_say_what_fresh_ones_do(
+    page: Page, api: httpx.Client, stream: str, unique: str, running: Product, watched: Watched
+) -> None:
+    watched.forgive("503")
+    memo = f"{unique}-memo"
+    api.post("/streams/", json={"name": memo, "storage": "memory"}).raise_for_status()
+    api.post(f"/streams/{memo}/groups/", json={"name": "readers"}).raise_for_status()
+    publish(api, memo, 1, 2)
+    publish(api, stream, 1)
+    listed, grouped = page.context.new_page(), page.context.new_page()
+    for each, path in (page, "/"), (listed, f"/streams/?name={unique}"), (grouped, "/groups/?group=readers"):
+        each.goto(path)
+        is_live(each)
+    becomes(listed, f"stream:{memo}", "messages", "2", within_s=5)
+    concern = page.locator("#concerns", has_text="in memory has not responded since")
+    process = page.locator("#processes li", has_text="valkey-memory")
+    away = grouped.locator("tr", has_text="how it stands is not known")
+    expect(process).to_contain_text("running")
+    server = running.pid("valkey-memory")
+    os.kill(server, signal.SIGSTOP)
+    try:
+        for field in ("messages", "bytes", "rate_in", "last_ms"):
+            becomes(listed, f"stream:{memo}", field, "–", within_s=4)
+        dot = listed.locator(f'[data-live="stream:{memo}"][data-format=health]')
+        expect(dot).to_have_attribute("data-state", "unavailable")
+        expect(away.filter(has_text="readers").first).to_be_visible()
+        expect(concern).to_contain_text("All other streams work")
+        expect(process).to_contain_text("not responding")
+        expect(page.get_by_text("without 1 stream")).to_be_visible()
+        row = listed.locator("tbody tr", has=listed.locator(f'[title="{memo}"]'))
+        said = row.inner_text()
+        of_memo = [f"/streams/{memo}/{tab}" for tab in ("", "publish/", "groups/", "settings/")]
+        for path in ("/", "/streams/", "/groups/", f"/streams/{stream}/", "/settings/system/", *of_memo):
+            watch = Stopwatch()
+            assert page.context.request.get(running.url + path).status in (
+                {200, 503} if path in of_memo else {200}
+            )
+            assert watch.elapsed_s < 3, path
+        watch = Stopwatch()
+        assert api.get("/streams/").is_success
+        assert api.post(f"/streams/{memo}/messages", json=[{"id": "x", "body": 1}]).status_code == 503
+        assert watch.elapsed_s < 3
+        becomes(listed, f"stream:{stream}", "messages", "1")
+        publish(api, stream, 2, start=2)
+        becomes(listed, f"stream:{stream}", "messages", "2", within_s=3)
+        for each in (page, listed, grouped):
+            expect(each.locator("[data-live-word]")).to_have_text("Live")
+            not_reloaded(each)
+        listed.reload()
+        assert row.inner_text() == said
+    finally:
+        os.kill(server, signal.SIGCONT)
+    watch = Stopwatch()
+    becomes(listed, f"stream:{memo}", "messages", "2", within_s=5, watch=watch)
+
+    def is_published() -> bool:
+        return api.post(f"/streams/{memo}/messages", json=[{"id": "m3", "body": 3}]).is_success
+
+    until(is_published, within_s=3, what="the server takes messages again")
+    becomes(listed, f"stream:{memo}", "messages", "3", within_s=5)
+    expect(concern).to_have_count(0)
+    expect(process).to_contain_text("running")
+    expect(away).to_have_count(0)
 
 
 def test_a_browser_without_a_socket_polls(

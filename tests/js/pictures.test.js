@@ -45,6 +45,12 @@ test("an axis says the clock within a day and the date beyond", () => {
   assert.equal(axisLabel(1795244753, 86_400), "11-21");
 });
 
+test("what is not known is a dash without a number behind it", () => {
+  assert.deepEqual(said(null, "size"), { text: "–", title: "" });
+  assert.equal(usedOf({ messages: null, bytes: null }, { ofMessages: "4" }), null);
+  assert.equal(said(null, "percent").text, "–");
+});
+
 test("a rounded size tells its bytes", () => {
   assert.deepEqual(said(2048, "size"), { text: "2.00 KiB", title: "2,048 bytes" });
 });
@@ -53,6 +59,7 @@ test("a stream is active for a minute after a write", () => {
   assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 159_000), "active");
   assert.equal(healthOf({ messages: 3, last_ms: 100_000 }, 161_000), "idle");
   assert.equal(healthOf({ messages: 0, last_ms: null }, 161_000), "empty");
+  assert.equal(healthOf({ messages: null, last_ms: null }, 161_000), "unavailable");
 });
 
 test("the tighter limit says how much is used, and an event that tells of neither nothing", () => {

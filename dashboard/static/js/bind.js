@@ -14,19 +14,19 @@ export function topicsOf(root) {
 
 /** Whether a stream is written to, as dashboard/stream_rows.py says it. */
 export function healthOf({ messages, last_ms: lastMs }, nowMs) {
+  if (messages == null) return "unavailable";
   if (lastMs && nowMs - lastMs < ACTIVE_WITHIN_MS) return "active";
   return messages ? "idle" : "empty";
 }
 
-/** The used part of its tighter limit, as dashboard/stream_rows.py says it. */
-export const usedOf = ({ messages, bytes }, { ofMessages = Infinity, ofBytes = Infinity }) => Math.max(messages / ofMessages, bytes / ofBytes);
+/** The used part of its tighter limit, as there. */
+export const usedOf = ({ messages, bytes }, { ofMessages = Infinity, ofBytes = Infinity }) =>
+  messages === null ? null : Math.max(messages / ofMessages, bytes / ofBytes);
 
 export function said(value, format) {
   const text = (FORMATS[format] ?? String)(value);
-  const bytes = value != null && { count: count(Math.round(value)) };
-  if (bytes && format === "size") return { text, title: say("%(count)s bytes", bytes) };
-  if (bytes && format === "size_rate") return { text, title: say("%(count)s bytes/s", bytes) };
-  return { text, title: null };
+  const exact = { size: "%(count)s bytes", size_rate: "%(count)s bytes/s" }[format];
+  return { text, title: exact && value != null ? say(exact, { count: count(Math.round(value)) }) : "" };
 }
 
 function paintElement(element, event, nowMs) {
@@ -48,7 +48,7 @@ function paintElement(element, event, nowMs) {
   else {
     const { text, title } = said(value, format);
     if (element.textContent !== text) element.textContent = text;
-    if (title) element.title = title;
+    element.title = title;
   }
 }
 
@@ -60,16 +60,16 @@ function renew(element, value) {
 }
 
 function paintAge(element, value, nowMs) {
-  if (value) {
-    element.dataset.ms = value;
-    element.dateTime = new Date(value).toISOString();
-    element.title = moment(value);
-  }
-  element.textContent = age(value ? (nowMs - value) / 1000 : null);
+  const ms = value ?? NaN;
+  element.dataset.ms = ms;
+  if (value) element.dateTime = new Date(value).toISOString();
+  element.title = moment(value);
+  element.textContent = age((nowMs - ms) / 1000);
 }
 
 /** What is gone keeps its last values, and says so. */
 export function paint(root, topic, event, nowMs = Date.now()) {
+  if ("rate_in" in event) latest.set(topic, event.rate_in);
   for (const element of root.querySelectorAll("[data-live]")) {
     if (element.dataset.live !== topic) continue;
     element.toggleAttribute("data-gone", event.kind === "gone");
@@ -101,15 +101,12 @@ export function sparkPoints(values) {
 
 const latest = new Map(); // rates by topic
 
-export function rememberRate(topic, event) {
-  if (event.rate_in != null) latest.set(topic, event.rate_in);
-}
-
 /** One more second: streams that said nothing go on at their last rate. */
 export function advance(root) {
   for (const svg of root.querySelectorAll("[data-spark]")) {
     const values = svg.dataset.values.split(" ").filter(Boolean);
-    const shown = [...values, latest.get(svg.dataset.spark) ?? values.at(-1) ?? 0].slice(-POINTS);
+    const rate = latest.get(svg.dataset.spark);
+    const shown = rate === null ? [] : [...values, rate ?? values.at(-1) ?? 0].slice(-POINTS);
     svg.dataset.values = shown.join(" ");
     svg.querySelector("polyline").setAttribute("points", sparkPoints(shown));
   }

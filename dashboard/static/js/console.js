@@ -1,6 +1,6 @@
 // Every page's start. Charts add themselves (charts.js).
 
-import { advance, growOlder, paint, rememberRate, topicsOf } from "./bind.js";
+import { advance, growOlder, paint, topicsOf } from "./bind.js";
 import { startBrush, startMessages, startSearching } from "./browse.js";
 import { startCopying } from "./copy.js";
 import { say } from "./format.js";
@@ -32,7 +32,6 @@ function showStatus({ state, word, age }) {
 function paintAll(events) {
   for (const [topic, event] of events) {
     paint(document, topic, event);
-    rememberRate(topic, event);
     if (event.kind === "overview_sampled" && event.rate_in !== null) advance(document);
     document.dispatchEvent(new CustomEvent("okmq:live", { detail: { topic, event } }));
   }

@@ -12,7 +12,19 @@ from redis.crc import key_slot
 
 from okmq.supervision import resp, rights
 from streams.dataplane.durability import Durability
-from streams.log import commit, config, fsck_groups, keys, lineage, listeners, memory, scripts, server, stats
+from streams.log import (
+    client,
+    commit,
+    config,
+    fsck_groups,
+    keys,
+    lineage,
+    listeners,
+    memory,
+    scripts,
+    server,
+    stats,
+)
 from streams.log.append import Appended, append
 from streams.log.client import ANSWER_TIMEOUT_S, AsyncLog, Log
 from streams.log.commands import one
@@ -23,7 +35,7 @@ from tests.clusters import Cluster, Node, cluster
 from tests.product import free_port
 from tests.streams.log.conftest import DEFAULTS
 from tests.streams.log.messages import fill, message, offsets
-from tests.waiting import until
+from tests.waiting import Stopwatch, until
 
 MANY = 24
 OLDER = "#!lua name=okmq_older\nredis.register_function{function_name = 'okmq_older_verb', callback = function() end}"
@@ -260,6 +272,27 @@ async def test_a_node_that_hangs_keeps_nobody_waiting_who_wants_nothing_of_it(
     await asyncio.gather(*sent.values(), return_exceptions=True)
     for stream in of(nodes, slow, streams):
         until(partial(takes, log, stream), within_s=20, what="the node takes messages again")
+
+
+def test_a_node_that_hangs_is_waited_for_once(
+    nodes: Cluster, streams: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 2.0)
+    slow = nodes.others[1]
+    of_it = of(nodes, slow, streams)
+    with closing(Log(nodes.url)) as log:
+        assert all(takes(log, each) for each in streams)
+        slow.send(signal.SIGSTOP)
+        try:
+            assert not takes(log, of_it[0])
+            watch = Stopwatch()
+            assert not any(takes(log, each) for each in of_it * 3)
+            assert all(takes(log, each) for each in streams if each not in of_it)
+            assert watch.elapsed_s < 2.5, "one call a second asks whether it is back, for a second"
+        finally:
+            slow.send(signal.SIGCONT)
+        for each in of_it:
+            until(partial(takes, log, each), within_s=20, what="the node takes messages again")
 
 
 async def test_a_stream_is_followed_to_the_node_that_its_slot_moves_to(

@@ -137,7 +137,7 @@ async def test_an_answer_may_take_its_time_and_hardly_longer() -> None:
     async with talking(lambda reader, writer: None) as url:
         wire = wire_to(url, answer_timeout_s=1.0)
         began = asyncio.get_running_loop().time()
-        with pytest.raises(StoreConnectionError, match="no answer in time"):
+        with pytest.raises(StoreTimeoutError, match="no answer in time"):
             await wire.call(("PING",))
         assert 1.0 <= asyncio.get_running_loop().time() - began < 1.6
         await wire.close()
