@@ -3,17 +3,23 @@
 Scripts know only the wall clock, and somebody may set that: an hour ahead, and everything in flight would be delivered
 again at once; an hour back, and nothing would for an hour. So every process keeps the server's time as it saw it and
 lets it run on by its own machine's clock, which nobody sets, and looks once a second whether the two still agree. When
-they part, the server's clock was set: the worker notes by how much, for those who come later.
+they part, the server's clock was set: the worker notes by how much and when, for those who come later.
+
+Timestamps of messages are the wall clock's, and ages go by them. That nothing is over early for it follows from what
+was noted (``Times.cutoff_ms``); scripts have the same rule (``lua/lib/clock.lua``).
 """
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 LOOK_EVERY_MS = 1_000
 """How long a process trusts its clock before it compares it with the server's."""
+
+TOLD_FOR_MS = 2_000
+"""How old a look may be for what scripts are told: a process that looks for other reasons never looks for them."""
 
 STEP_MS = 250
 """A difference up to this is drift, and followed; more is a jump."""
@@ -32,6 +38,103 @@ FIRST_LOOKS = 5
 
 KNOWN_AFTER = 3
 """Looks that must have agreed before a process trusts its own clock more than the server's."""
+
+
+JUMPS_KEPT = 32
+"""So many jumps of the server's clock are remembered; what was before counts as the least of it."""
+
+UNKNOWN_MS = 2**53
+"""In the place of a time that nobody noted: a jump that may have been at any."""
+
+Jumps = tuple[tuple[int, int], ...]
+"""From which steady ms on the server's wall clock was how many ms ahead of it: ``(from, ahead)``, in order. The first
+holds for all before, the last now."""
+
+NEVER_SET: Jumps = ((0, 0),)
+
+
+def jumps_noted(text: bytes | str | None, *, ahead_ms: int) -> Jumps:
+    """What was noted of jumps.
+
+    Args:
+        text: ``<from> <ahead> …``, or None.
+        ahead_ms: what is noted to be the present. The version before notes only this: when it came is not known.
+    """
+    numbers = [int(number) for number in text.split()] if text else [0, 0]
+    noted = tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    return noted if noted[-1][1] == ahead_ms else (*noted, (UNKNOWN_MS, ahead_ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A moment, by the clocks of a server.
+
+    Attributes:
+        steady_ms: by the steady one.
+        ahead_ms: by how much the wall clock is ahead of that now.
+    """
+
+    steady_ms: int
+    ahead_ms: int = 0
+    jumps: Jumps = NEVER_SET
+
+    @property
+    def wall_ms(self) -> int:
+        """By the server's wall clock (unix ms)."""
+        return self.steady_ms + self.ahead_ms
+
+    def shown_ms(self, steady_ms: int) -> int:
+        """What the wall clock shows at another time of the steady one, when nobody sets it."""
+        return steady_ms + self.ahead_ms
+
+    def cutoff_ms(self, ttl_ms: int) -> int:
+        """Up to which timestamp (unix ms) messages are over that live for so long.
+
+        A timestamp is not below the steady time of its publish and by how much the wall clock was ahead then. So what
+        was published less than ``ttl_ms`` ago is above the least that this was since, whatever was set in between.
+        """
+        since_ms = self.steady_ms - ttl_ms
+        least_ms = self.ahead_ms
+        for from_ms, ahead_ms in reversed(self.jumps):
+            least_ms = min(least_ms, ahead_ms)
+            if from_ms <= since_ms:
+                break
+        return since_ms + least_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a process knows of the clocks without asking: the steady time in ms, and the jumps that were noted."""
+
+    steady_ms: int
+    jumps: Jumps = NEVER_SET
+
+    @property
+    def ahead_ms(self) -> int:
+        """By how much the server's wall clock is ahead of it, as was noted."""
+        return self.jumps[-1][1]
+
+    def at(self, server_ms: int) -> Times:
+        """The times when a server's wall clock shows so many unix ms, which is the better one while nobody sets it."""
+        if abs(server_ms - self.ahead_ms - self.steady_ms) <= STEP_MS:
+            return Times(server_ms - self.ahead_ms, self.ahead_ms, self.jumps)
+        return Times(self.steady_ms, server_ms - self.steady_ms, self.jumps)
+
+
+def written(jumps: Jumps) -> str:
+    """Jumps as they are noted; nothing where there never was one."""
+    return "" if jumps == NEVER_SET else " ".join(f"{from_ms} {ahead_ms}" for from_ms, ahead_ms in jumps)
+
+
+def told(steady_ms: int, jumps: str) -> int | str:
+    """The time as scripts are told it."""
+    return f"{steady_ms} {jumps}" if jumps else steady_ms
+
+
+def unix_ms(told: Sequence[bytes | int]) -> int:
+    """What ``TIME`` answered."""
+    seconds, microseconds = told
+    return int(seconds) * 1000 + int(microseconds) // 1000
 
 
 def machine_ms() -> float:
@@ -84,16 +187,54 @@ class SteadyClock:
         self._looked_ms = -math.inf
         self._agreed_ms = -math.inf
         self._agreed = self._seen_set = 0
+        self._jumps, self._jumps_written = NEVER_SET, ""
 
-    def fresh_ms(self, *, latest: bool = False, about: bool = False) -> int | None:
-        """As ``now_ms``; None when it is time to ``compare``, which ``about`` needs once: to look takes its time."""
+    @property
+    def jumps(self) -> Jumps:
+        """The jumps that were noted, as of the last look."""
+        return self._jumps
+
+    @jumps.setter
+    def jumps(self, noted: Jumps) -> None:
+        if noted != self._jumps:
+            self._jumps, self._jumps_written = noted, written(noted)
+
+    @property
+    def misses_a_jump(self) -> bool:
+        """Whether one is noted without its time, which is for this process to mend."""
+        return self._corrects and self._jumps[-1][0] == UNKNOWN_MS
+
+    @property
+    def was_compared(self) -> bool:
+        """Whether the time is known, however long ago it was looked at."""
+        return self._ahead is not None
+
+    def is_to_look(self) -> bool:
+        """Whether it is for the caller to ``compare`` before it has the time ``told``."""
+        return self._is_stale(TOLD_FOR_MS)
+
+    def told(self) -> int | str:
+        """The time as scripts are told it, about right, once it was compared."""
+        return told(self._about_ms(), self._jumps_written)
+
+    def reading(self) -> Reading:
+        """The same, for whoever decides without a script."""
+        return Reading(self._about_ms(), self._jumps)
+
+    def _about_ms(self) -> int:
+        assert self._ahead is not None
+        return round(self.machine() + self._ahead.middle)
+
+    def _is_stale(self, after_ms: float) -> bool:
         now_ms = self.machine()
-        if about and self._ahead is not None:
-            return round(now_ms + self._ahead.middle)
-        if self._ahead is None or now_ms - self._looked_ms >= LOOK_EVERY_MS:
-            self._looked_ms = now_ms  # others who ask meanwhile need not look, too
-            return None
-        return self.now_ms(latest=latest)
+        if self._ahead is not None and now_ms - self._looked_ms < after_ms:
+            return False
+        self._looked_ms = now_ms  # others who ask meanwhile need not look, too
+        return True
+
+    def fresh_ms(self, *, latest: bool = False) -> int | None:
+        """As ``now_ms``; None when it is time to ``compare``."""
+        return None if self._is_stale(LOOK_EVERY_MS) else self.now_ms(latest=latest)
 
     def now_ms(self, *, latest: bool = False) -> int:
         """The steady time in ms, about unix time but for the jumps since, once it was compared.
