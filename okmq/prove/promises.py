@@ -302,8 +302,8 @@ NOT_PROMISED = """
   handed out again, in another epoch.
 - Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
 - The clock that is set under load is the store's alone. Where it is set back, messages in a stream with a `ttl` may
-  stay by as much longer; those with one of their own do not. A worker has to run: who first connects between a jump and
-  its being noted, a second or so, takes it for time that has passed.
+  stay by as much longer; those with one of their own do not. On a machine without a worker, who first connects between
+  a jump and its being noted, a second or so, takes it for time that has passed.
 - What was not flushed is gone when the power goes; a disk that says it has flushed and has not, and a file system that
   forgets the name of a file, are not simulated.
 """

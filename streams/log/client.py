@@ -13,7 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 from streams import addresses
 from streams.log import damage, errors, keys, routing, scripts
 from streams.log.blocking import connected, exchanged
-from streams.log.clock import FIRST_LOOKS, JUMPS_KEPT, SteadyClock, jumps_noted
+from streams.log.clock import SteadyClock
 from streams.log.cluster import Nodes, Wires
 from streams.log.commands import (
     Clocks,
@@ -29,6 +29,7 @@ from streams.log.commands import (
     one,
     small,
 )
+from streams.log.comparing import compared_ms
 from streams.log.named import Refused, named
 from streams.log.wire import Wire
 
@@ -51,25 +52,6 @@ __all__ = [
 
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
-
-
-def compared_ms(clock: SteadyClock, asked: Steady) -> Op[int]:
-    """The steady time in ms, once it was compared with the server's clock; a jump is noted."""
-    for _ in range(FIRST_LOOKS + 1):
-        asked_ms = clock.machine()
-        (seconds, microseconds), held, noted = yield Pipeline(
-            [("TIME",), ("GET", keys.SKEW), ("GET", keys.JUMPS)]
-        )
-        skew_ms = int(held or 0)
-        clock.jumps = jumps_noted(noted, ahead_ms=skew_ms)
-        wall_ms = int(seconds) * 1000 + int(microseconds) / 1000
-        jump_ms = clock.compare(wall_ms - skew_ms, asked_ms=asked_ms)
-        if clock.is_rough:
-            continue
-        if not jump_ms and not clock.misses_a_jump:
-            break
-        yield Script("clock_skew", [keys.SKEW, keys.JUMPS], [skew_ms, skew_ms + jump_ms, JUMPS_KEPT])
-    return clock.now_ms(latest=asked.latest)
 
 
 class Log:

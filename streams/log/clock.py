@@ -12,7 +12,10 @@ was noted (``Times.cutoff_ms``); scripts have the same rule (``lua/lib/clock.lua
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import Self
 
 LOOK_EVERY_MS = 1_000
@@ -39,6 +42,12 @@ FIRST_LOOKS = 5
 KNOWN_AFTER = 3
 """Looks that must have agreed before a process trusts its own clock more than the server's."""
 
+
+LEFT_EVERY_MS, LEFT_FOR_MS = 10_000, 3_600_000
+"""So often a worker leaves what it knows to processes of its machine that come later, and for so long they go by it."""
+
+MACHINES_KEPT = 32
+"""Of more machines than these what was left is forgotten, and left again."""
 
 JUMPS_KEPT = 32
 """So many jumps of the server's clock are remembered; what was before counts as the least of it."""
@@ -142,6 +151,15 @@ def machine_ms() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)) * 1000
 
 
+@cache
+def machine_name() -> str:
+    """One for all processes whose ``machine_ms`` is the same clock, of one start of a kernel; "": nobody tells."""
+    with suppress(OSError):
+        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{started} {Path('/proc/self/ns/time').readlink()}"
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Between what the server's clock is ahead of the machine's, ms."""
@@ -188,6 +206,22 @@ class SteadyClock:
         self._agreed_ms = -math.inf
         self._agreed = self._seen_set = 0
         self._jumps, self._jumps_written = NEVER_SET, ""
+        self._left_ms = -math.inf
+        self.machine_name = machine_name() if machine is machine_ms else ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has agreed with the server's often enough, and lately, to be trusted more."""
+        return self._agreed >= KNOWN_AFTER and self.machine() - self._agreed_ms < ADOPT_AFTER_MS
+
+    def to_leave(self) -> str | None:
+        """What others of this machine can go by, where it is for this process to leave it, and now."""
+        now_ms = self.machine()
+        is_due = self._corrects and self.machine_name and now_ms - self._left_ms >= LEFT_EVERY_MS
+        if not is_due or self._ahead is None or self._set_to is not None or not self.is_known:
+            return None
+        self._left_ms = now_ms
+        return f"{self._ahead.least:.3f} {self._ahead.most:.3f} {self._agreed_ms:.3f}"
 
     @property
     def jumps(self) -> Jumps:
@@ -257,12 +291,13 @@ class SteadyClock:
             return self._set_to.is_rough and self._seen_set < FIRST_LOOKS
         return self._ahead is not None and self._ahead.is_rough and self._agreed < FIRST_LOOKS
 
-    def compare(self, server_ms: float, *, asked_ms: float) -> int:
+    def compare(self, server_ms: float, *, asked_ms: float, left: bytes | None = None) -> int:
         """Take the server's time over, or keep the own; returns by how many ms the server's clock jumped.
 
         Args:
             server_ms: its wall clock without the jumps that are known.
             asked_ms: ``machine`` just before it was asked.
+            left: what a worker left to this machine, for a process that does not know the time yet.
 
         Returns:
             0 where there was no jump, or where it is not for this process to note it.
@@ -270,8 +305,8 @@ class SteadyClock:
         answered_ms = self._looked_ms = self.machine()
         # The server read its clock somewhere between the two moments: what lies within is no difference.
         look = Bounds(server_ms - answered_ms, server_ms - asked_ms).after(answered_ms - asked_ms)
+        is_known = self.is_known or (left is not None and self._adopt(left))
         held = self._ahead and self._ahead.after(answered_ms - self._agreed_ms)
-        is_known = self._agreed >= KNOWN_AFTER and answered_ms - self._agreed_ms < ADOPT_AFTER_MS
         if held is None or held.apart(look) <= STEP_MS:
             self._follow(look if held is None else held.within(look), answered_ms, self._agreed + 1)
         elif not is_known:
@@ -282,6 +317,14 @@ class SteadyClock:
             self._seen_set += 1
             return round(self._set_to.middle - held.middle)
         return 0
+
+    def _adopt(self, left: bytes) -> bool:
+        """Go by what a worker left, unless that is too old."""
+        least, most, at_ms = map(float, left.split())
+        if self.machine() - at_ms >= LEFT_FOR_MS:
+            return False
+        self._ahead, self._agreed_ms, self._agreed = Bounds(least, most), at_ms, KNOWN_AFTER
+        return True
 
     def _follow(self, ahead: Bounds, at_ms: float, agreed: int) -> None:
         self._ahead, self._agreed_ms, self._agreed = ahead, at_ms, agreed

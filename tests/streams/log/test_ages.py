@@ -261,3 +261,29 @@ def test_of_many_jumps_the_oldest_count_as_the_least_of_them(faked: Faked) -> No
 
 def test_without_a_jump_ages_are_those_of_the_wall_clock() -> None:
     assert Times(steady_ms=1_000_000).cutoff_ms(10_000) == 990_000
+
+
+def test_a_process_that_first_looks_right_after_a_jump_ends_nothing_early(faked: Faked) -> None:
+    worker, publisher = used_to(faked.connect(keeps_clock=True)), used_to(faked.connect())
+    streams = aging(publisher)
+    first = streams.publish(1)
+    faked.set_clock(86_400)
+    with closing(faked.connect()) as late:
+        all_there_until(first + TTL_S, late, streams.both, 1)
+        until(gone(late, streams.both, 1))
+    for each in (worker, publisher):
+        each.close()
+
+
+@pytest.mark.parametrize("jump_s", [3600, -86_400])
+def test_a_worker_notes_a_jump_from_before_its_start(faked: Faked, jump_s: int) -> None:
+    before, publisher = used_to(faked.connect(keeps_clock=True)), used_to(faked.connect())
+    before.close()
+    streams = aging(publisher)
+    first = streams.publish(1)
+    faked.set_clock(jump_s)
+    with closing(faked.connect(keeps_clock=True)) as worker:
+        steady(worker)
+        assert abs(skew_ms(worker) - jump_s * 1000) < 1000
+        all_there_until(first + TTL_S, worker, streams.both, 1)
+    publisher.close()

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.log import answers, append, clock, config, entries, fsck, groups, keys, meta, standing
-from streams.log.client import Log, Script, Steady, compared_ms
+from streams.log.client import Log, Script, Steady
 from streams.log.clock import SteadyClock
+from streams.log.comparing import compared_ms
 from streams.log.groups import Settings
 from tests.streams.log.clocks import DAY_MS, HOUR_MS, WAIT_MS, Faked, steady, used_to
 from tests.streams.log.messages import fill
@@ -339,3 +340,12 @@ def test_how_far_a_clock_was_set_is_noted_even_where_no_look_is_quick() -> None:
         assert looks.skew_ms == 0
         looks.answer(before_ms=20, after_ms=20)
     assert abs(looks.skew_ms - HOUR_MS) <= 20
+
+
+def test_what_was_left_long_ago_or_on_another_machine_counts_for_nothing(log: Log, stream: str) -> None:
+    machine = Machine(ms=10 * HOUR_MS)
+    for left, is_told in ((b"7000 7000 0", False), (b"7000 7000 35000000", True)):
+        newcomer = SteadyClock(corrects=True, machine=machine)
+        jump_ms = newcomer.compare(machine.ms + DAY_MS, asked_ms=machine.ms, left=left)
+        assert (jump_ms > HOUR_MS) is is_told
+        assert newcomer.machine_name == ""
