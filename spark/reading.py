@@ -158,7 +158,7 @@ def refuse_or_warn(gone: str, *, strict: bool) -> None:
 
 def _visible(page: list[Entry], at: read.Position) -> list[Entry]:
     """The entries that have not expired. Times do not run backwards: the first that is young enough ends the search."""
-    if at.ttl_ms is not None:
+    if at.cutoff_ms is not None:
         young = next((n for n, entry in enumerate(page) if read.is_visible(entry, at)), len(page))
         page = page[young:]
     return [entry for entry in page if entries.expires_ms(entry) is None or read.is_visible(entry, at)]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+from okmq.prove.ages import over_early
 from okmq.prove.history import Commit, Fetch, History, Publish, Read, Remains, Seen, Sent, Settle, Taken
 
 WEAKER = {"window", "memory"}
@@ -39,7 +40,7 @@ def check(history: History) -> Verdict:
     in_window = 0
     for stream in history.streams():
         evidence = Evidence(history, stream)
-        for name, look in LOOKS.items():
+        for name, look in (LOOKS_AT_AGES if evidence.lives_s else LOOKS).items():
             found[name] += [f"{stream}: {sentence}" for sentence in look(evidence)]
         in_window += len(evidence.missing(promised=False))
     return Verdict(found=found, lost_in_window=in_window)
@@ -50,11 +51,8 @@ class Evidence:
 
     def __init__(self, history: History, stream: str) -> None:
         operations = history.of(stream)
-        self.ack_wait_s, self.ack_waits_s, self.by_key = (
-            history.ack_wait_s,
-            history.ack_waits_s,
-            history.by_key,
-        )
+        self.ack_wait_s, self.ack_waits_s = history.ack_wait_s, history.ack_waits_s
+        self.by_key, self.lives_s = history.by_key, history.lives_s.get(stream)
         self.publishes = [each for each in operations if isinstance(each, Publish)]
         self.acknowledged = [each for each in self.publishes if each.outcome == "ok"]
         self.reads = [each for each in operations if isinstance(each, Read) and each.outcome == "ok"]
@@ -393,5 +391,9 @@ LOOKS: dict[str, Callable[[Evidence], Iterable[str]]] = {
     "miscounted": _miscounted,
 }
 
-COUNTS = tuple(LOOKS)
+LOOKS_AT_AGES: dict[str, Callable[[Evidence], Iterable[str]]] = {
+    "over early": lambda evidence: over_early(evidence.acknowledged, evidence.reads, evidence.lives_s or 0.0)
+}
+
+COUNTS = (*LOOKS, *LOOKS_AT_AGES)
 """The names of what is counted, in the order in which they are told."""

@@ -152,11 +152,13 @@ class History:
     Attributes:
         ack_wait_s: of every group in it that is not in ``ack_waits_s``.
         by_key: the groups in which one message of a key is out at a time, in order.
+        lives_s: streams whose messages are over after so many seconds; of these nothing else is judged.
     """
 
     ack_wait_s: float
     ack_waits_s: dict[str, float] = field(default_factory=dict)
     by_key: frozenset[str] = frozenset()
+    lives_s: dict[str, float] = field(default_factory=dict)
     operations: list[Operation] = field(default_factory=list)
     remains: dict[str, Remains] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

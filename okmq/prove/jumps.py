@@ -1,7 +1,7 @@
 """A store whose clock is set, hours and days forth and back, under load: nothing comes or is forgotten early.
 
 Each time a batch that was stored before is sent again after: shorter than any jump is the time for which ids are
-remembered, and longer than all of it takes.
+remembered, and longer than all of it takes. Beside it are messages that live for a short time, and are there for that.
 """
 
 import asyncio
@@ -13,11 +13,12 @@ from time import monotonic
 from typing import Any
 
 from okmq.instance import Instance, instance
+from okmq.prove.aging import LIVES_S, TIMED, aging
 from okmq.prove.apart import Apart, open_files
 from okmq.prove.callers import Publisher, Scene
 from okmq.prove.cuts import running_store
 from okmq.prove.faults import NEXT_CALL_S, Struck, Target
-from okmq.prove.history import Fetch
+from okmq.prove.history import Fetch, Operation, Read
 from okmq.prove.load import ACK_WAIT_S, STREAMS, Load
 from okmq.prove.machine import look
 from streams.log.clock import KNOWN_AFTER, LOOK_EVERY_MS
@@ -70,7 +71,7 @@ def on_a_clock_that_is_set(folder: Path, *, library: Path, jumps_s: Sequence[int
 async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apart:
     load = Load(product.port, token=product.token, dedup_window_s=REMEMBERED_S)
     apart, target = Apart(load=load), Target(instance=product, scene=load.scene)
-    async with load.running():
+    async with load.running(), aging(load):
         await target.publishes_again(monotonic())
         known = monotonic() + KNOWN_AFTER_S
         await target.wait(lambda: monotonic() > known and _fetched(target) > 100, what="groups work")
@@ -86,7 +87,17 @@ async def _jumps(product: Instance, ahead: Path, jumps_s: Sequence[int]) -> Apar
     seen = datetime.fromisoformat(load.scene.history.remains[STREAMS[0]].messages[-1].content[0])
     if seen < datetime.now(UTC) + timedelta(seconds=max(jumps_s)) - WHILE_IT_LASTS:
         apart.wrong.append(f"the store did not see its clock: its last message is of {seen:%Y-%m-%d %H:%M}")
+    if not _went(load.scene.history.of(TIMED)):
+        apart.wrong.append(
+            f"{TIMED}: nothing was over after {LIVES_S} s: nothing can be said of what was before"
+        )
     return apart
+
+
+def _went(operations: Sequence[Operation]) -> bool:
+    """Whether something that a read brought is there no more in a later one."""
+    reads = [each for each in operations if isinstance(each, Read) and each.messages]
+    return bool(reads) and reads[-1].messages[0].offset > reads[0].messages[0].offset
 
 
 class Again(Publisher):

@@ -74,7 +74,8 @@ def _noted(word: str) -> Callable[[Proof], str]:
 def _jumps(proof: Proof) -> str:
     jumps = [each for each in proof.struck if "clock" in each.name]
     again = "; what was stored before was sent again each time" if all(each.note for each in jumps) else ""
-    return f"set {len(jumps)} times under load, by up to two days{again}" if jumps else ""
+    early = f", {proof.counts['over early']} over early" if "over early" in proof.counts else ""
+    return f"set {len(jumps)} times under load, by up to two days{again}{early}" if jumps else ""
 
 
 def _crowd(proof: Proof) -> str:
@@ -237,7 +238,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         sentence="A jump of the server's clock brings no delivery back early, forgets no id before its `dedup_window` "
-        "is over, lets time run backwards in no stream, and holds up neither; ages of messages (`ttl`) follow it",
+        "and no message before its `ttl` is over, lets time run backwards in no stream, and holds up no delivery",
         test="tests/streams/log/test_clock.py::test_a_jump_brings_nothing_back_early_and_holds_nothing_up",
         figure=_jumps,
     ),
@@ -300,9 +301,9 @@ NOT_PROMISED = """
 - A replica that is promoted may lack what was acknowledged: replication does not wait. Offsets of what it lacks are
   handed out again, in another epoch.
 - Delivery to a group is at least once: an acknowledgement whose answer was lost is not known to its sender.
-- The clock that is set under load is the store's alone. Ages of messages follow it, as they do for whoever reads their
-  times: where it is set further ahead than a `ttl`, the messages are over and gone; where it is set back, they stay by
-  as much longer.
+- The clock that is set under load is the store's alone. Where it is set back, messages in a stream with a `ttl` may
+  stay by as much longer; those with one of their own do not. On a machine without a worker, who first connects between
+  a jump and its being noted, a second or so, takes it for time that has passed.
 - What was not flushed is gone when the power goes; a disk that says it has flushed and has not, and a file system that
   forgets the name of a file, are not simulated.
 """

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from streams.log import keys, memory
-from streams.log.client import Op, Script, Scripts, Steady
+from streams.log.client import Op, Script, Scripts
 from streams.log.entries import NewMessage
 from streams.log.errors import KeysApart, LogError, OffsetsUsedUp, StreamFull
 
@@ -76,7 +76,7 @@ def append(
         StreamNotFound, StreamSealed, MessageTooLarge, StreamFull, WrongExpectation: nothing was stored.
         StoreUnavailable: it is not known whether the batch was stored; sending it again stores nothing twice.
     """
-    call = _call(stream_id, messages, (yield Steady(about=True)), expect)
+    call = _call(stream_id, messages, expect)
     while True:
         try:
             offsets = yield call
@@ -132,13 +132,12 @@ def append_each(batches: Sequence[Batch]) -> Op[list[list[Appended] | LogError]]
     Raises:
         StoreUnavailable: it is not known which were stored.
     """
-    steady_ms = yield Steady(about=True)
     plain = [at for at, batch in enumerate(batches) if batch.is_plain]
     others = [at for at, batch in enumerate(batches) if not batch.is_plain]
-    shared = [_shared_call([batches[at] for at in plain], steady_ms)] if plain else []
+    shared = [_shared_call([batches[at] for at in plain])] if plain else []
 
     def alone(at: int) -> Script:
-        return _call(batches[at].stream_id, batches[at].messages, steady_ms)
+        return _call(batches[at].stream_id, batches[at].messages)
 
     replies = yield Scripts([*shared, *map(alone, others)])
     answers = dict(zip(others, replies[len(shared) :], strict=True))
@@ -152,9 +151,9 @@ def append_each(batches: Sequence[Batch]) -> Op[list[list[Appended] | LogError]]
     return [answer if isinstance(answer, LogError) else _appended(answer) for answer in told]
 
 
-def _shared_call(batches: Sequence[Batch], steady_ms: int) -> Script:
+def _shared_call(batches: Sequence[Batch]) -> Script:
     each: list[str] = []
-    arguments: list[Any] = [steady_ms]
+    arguments: list[Any] = []
     for batch in batches:
         (message,) = batch.messages
         each += keys.appending_one(batch.stream_id)
@@ -175,10 +174,9 @@ def _shared_answers(reply: Any, number: int) -> list[Any]:
 def _call(
     stream_id: str,
     messages: Sequence[NewMessage],
-    steady_ms: int,
     expect: Expectation = NOTHING_EXPECTED,
 ) -> Script:
-    arguments = _arguments(keys.wake(stream_id), messages, steady_ms, expect)
+    arguments = _arguments(keys.wake(stream_id), messages, expect)
     return Script("append", keys.appending(stream_id), arguments)
 
 
@@ -186,8 +184,8 @@ def _appended(offsets: Sequence[int]) -> list[Appended]:
     return [Appended(abs(offset), offset < 0) for offset in offsets]
 
 
-def _arguments(wake: str, messages: Sequence[NewMessage], steady_ms: int, expect: Expectation) -> list[Any]:
-    """The script's arguments: the channel, columns, expectations, the time, then a value a message and column."""
+def _arguments(wake: str, messages: Sequence[NewMessage], expect: Expectation) -> list[Any]:
+    """The script's arguments: the channel, columns, expectations, then a value a message and column."""
     has_key = has_headers = has_ttl = False
     for message in messages:
         has_key = has_key or message.key is not None
@@ -199,7 +197,6 @@ def _arguments(wake: str, messages: Sequence[NewMessage], steady_ms: int, expect
         "" if expect.last_offset is None else expect.last_offset,
         "" if expect.last_id is None else expect.last_id,
         json.dumps(list(expect.last_key_offset.items())) if expect.last_key_offset else "",
-        steady_ms,
     ]
     if not (has_key or has_headers or has_ttl):
         for message in messages:

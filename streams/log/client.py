@@ -14,9 +14,10 @@ from streams import addresses
 from streams.log import damage, errors, keys, routing, scripts
 from streams.log.blocking import connected, exchanged
 from streams.log.breaker import ASKED_WITHIN_S, GuardedClient, GuardedWire, breaker_of
-from streams.log.clock import FIRST_LOOKS, SteadyClock
+from streams.log.clock import SteadyClock
 from streams.log.cluster import Nodes, Wires
 from streams.log.commands import (
+    Clocks,
     Command,
     Op,
     Pipeline,
@@ -29,11 +30,13 @@ from streams.log.commands import (
     one,
     small,
 )
+from streams.log.comparing import compared_ms
 from streams.log.named import Refused, named
 from streams.log.wire import Wire
 
 __all__ = [
     "AsyncLog",
+    "Clocks",
     "Command",
     "Log",
     "Op",
@@ -50,22 +53,6 @@ __all__ = [
 
 CONNECT_TIMEOUT_S = 2.0
 ANSWER_TIMEOUT_S = 10.0
-
-
-def compared_ms(clock: SteadyClock, asked: Steady) -> Op[int]:
-    """The steady time in ms, once it was compared with the server's clock; a jump is noted."""
-    for _ in range(FIRST_LOOKS + 1):
-        asked_ms = clock.machine()
-        (seconds, microseconds), held = yield Pipeline([("TIME",), ("GET", keys.SKEW)])
-        skew_ms = int(held or 0)
-        wall_ms = int(seconds) * 1000 + int(microseconds) / 1000
-        jump_ms = clock.compare(wall_ms - skew_ms, asked_ms=asked_ms)
-        if clock.is_rough:
-            continue
-        if not jump_ms:
-            break
-        yield Script("clock_skew", [keys.SKEW], [skew_ms, skew_ms + jump_ms])
-    return clock.now_ms(latest=asked.latest)
 
 
 class Log:
@@ -96,6 +83,8 @@ class Log:
             while True:
                 try:
                     reply = self._send(command)
+                except errors.LogError as error:  # of a look at the clock
+                    command = op.throw(error)
                 except RedisError as error:
                     command = op.throw(named(error, command))
                 else:
@@ -133,8 +122,10 @@ class Log:
         if isinstance(command, Script):
             return self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms(latest=command.latest, about=command.about)
+            fresh = self.clock.fresh_ms(latest=command.latest)
             return self.run(compared_ms(self.clock, command)) if fresh is None else fresh
+        if isinstance(command, Clocks):
+            return self._looked().reading()
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [self._scripts(part) for part in parts])
@@ -164,7 +155,9 @@ class Log:
 
     def _scripts(self, part: routing.Part[Script]) -> list[Any]:
         try:
-            replies = _replies(self._server(part.in_memory), [scripts.call(call) for call in part.commands])
+            told = self._looked().told()
+            calls = [scripts.call(call, told) for call in part.commands]
+            replies = _replies(self._server(part.in_memory), calls)
         except RedisError as error:
             return _away(part, error)
         for place, reply in enumerate(replies):
@@ -176,8 +169,18 @@ class Log:
         replies = _replies(self._server(part.in_memory), part.commands)
         return _told(part.commands, replies, apart=apart)
 
+    def _looked(self) -> SteadyClock:
+        """The clock as somebody looked at it lately; where nobody answers as it was known."""
+        if self.clock.is_to_look():
+            try:
+                self.run(compared_ms(self.clock, Steady()))
+            except errors.LogError:
+                if not self.clock.was_compared:
+                    raise
+        return self.clock
+
     def _script(self, call: Script) -> Any:
-        server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
+        server, command = self._server(routing.is_for_memory(call)), scripts.call(call, self._looked().told())
         try:
             return server.execute_command(*command)
         except ResponseError as error:
@@ -215,6 +218,8 @@ class AsyncLog:
             while True:
                 try:
                     reply = await self._send(command)
+                except errors.LogError as error:  # of a look at the clock
+                    command = op.throw(error)
                 except RedisError as error:
                     command = op.throw(named(error, command))
                 else:
@@ -248,8 +253,10 @@ class AsyncLog:
         if isinstance(command, Script):
             return await self._script(command)
         if isinstance(command, Steady):
-            fresh = self.clock.fresh_ms(latest=command.latest, about=command.about)
+            fresh = self.clock.fresh_ms(latest=command.latest)
             return await self.run(compared_ms(self.clock, command)) if fresh is None else fresh
+        if isinstance(command, Clocks):
+            return (await self._looked()).reading()
         if isinstance(command, Scripts):
             parts = routing.parts(command.calls)
             return routing.merged(parts, [await self._scripts(part) for part in parts])
@@ -278,8 +285,9 @@ class AsyncLog:
         return self._memory
 
     async def _scripts(self, part: routing.Part[Script]) -> list[Any]:
-        calls = [scripts.call(call) for call in part.commands]
         try:
+            told = (await self._looked()).told()
+            calls = [scripts.call(call, told) for call in part.commands]
             replies = await self._server(part.in_memory).call_many(calls)
         except RedisError as error:
             return _away(part, error)
@@ -292,8 +300,21 @@ class AsyncLog:
         replies = await self._server(part.in_memory).call_many(part.commands)
         return _told(part.commands, replies, apart=apart)
 
+    async def _looked(self) -> SteadyClock:
+        """As of ``Log``."""
+        if self.clock.is_to_look():
+            try:
+                await self.run(compared_ms(self.clock, Steady()))
+            except errors.LogError:
+                if not self.clock.was_compared:
+                    raise
+        return self.clock
+
     async def _script(self, call: Script) -> Any:
-        server, command = self._server(routing.is_for_memory(call)), scripts.call(call)
+        server, command = (
+            self._server(routing.is_for_memory(call)),
+            scripts.call(call, (await self._looked()).told()),
+        )
         try:
             return await server.call(command)
         except ResponseError as error:

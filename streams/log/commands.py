@@ -40,13 +40,14 @@ class Scripts:
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most.
-
-    ``about``: as it is known, without a look, to whom some milliseconds do not matter.
-    """
+    """Asks for the store's steady clock (see ``clock``); the reply is ms: what it is at least, or at most."""
 
     latest: bool = False
-    about: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Asks what this process knows of the store's clocks, as every script is told; the reply is a ``clock.Reading``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Reachable:
     stream_ids: Sequence[str]
 
 
-Command = Script | Scripts | Pipeline | Reachable | Servers | Steady | tuple[Any, ...]
+Command = Script | Scripts | Pipeline | Clocks | Reachable | Servers | Steady | tuple[Any, ...]
 Op = Generator[Command, Any, T]
 
 

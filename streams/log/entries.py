@@ -2,7 +2,7 @@
 
 An entry's id is ``<offset>-<unix ms>``; its fields stand in one order, so that Redis shares their names across a
 node: ``i`` id, ``b`` body (the JSON bytes as sent), ``c`` bytes of the stream up to and with this message, then
-only where present ``k`` key, ``h`` headers (JSON), ``x`` expiry (unix ms).
+only where present ``k`` key, ``h`` headers (JSON), ``x`` when its own time to live ends (ms of the steady clock).
 """
 
 import re
@@ -47,7 +47,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A stored message. ``timestamp_ms`` and ``expires_ms`` are unix milliseconds; ``body`` is JSON text."""
+    """A stored message. ``timestamp_ms`` is unix ms, ``expires_ms`` ms of the steady clock; ``body`` is JSON text."""
 
     id: str
     offset: int
@@ -64,8 +64,8 @@ class Message:
         return timestamp(self.timestamp_ms)
 
 
-def parse(entry: Entry) -> Message:
-    """A raw entry as a message."""
+def parse(entry: Entry, *, ahead_ms: int = 0) -> Message:
+    """A raw entry as a message; ``ahead_ms``: by how much the wall clock is ahead, which people see its end by."""
     offset, timestamp_ms = position(entry)
     fields = entry[1]
     optional = {fields[n]: fields[n + 1] for n in range(6, len(fields), 2)}
@@ -77,7 +77,7 @@ def parse(entry: Entry) -> Message:
         body=fields[3],
         key=None if key is None else key.decode(),
         headers=optional.get(b"h"),
-        expires_ms=None if expires is None else int(expires),
+        expires_ms=None if expires is None else int(expires) + ahead_ms,
         cumulative_bytes=int(fields[5]),
     )
 
@@ -89,7 +89,7 @@ def position(entry: Entry) -> tuple[int, int]:
 
 
 def expires_ms(entry: Entry) -> int | None:
-    """When this entry's own time to live ends (unix ms), or None."""
+    """When this entry's own time to live ends (ms of the steady clock), or None."""
     fields = entry[1]
     if len(fields) > 6 and fields[-2] == b"x":
         return int(fields[-1])

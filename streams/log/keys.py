@@ -73,6 +73,13 @@ EPOCH = "okmq:epoch"
 SKEW = "okmq:clock-skew"
 """String: by how many ms the server's wall clock is ahead of the steady one (see ``clock``); absent is 0."""
 
+JUMPS = "okmq:clock-jumps"
+"""String: from which ms of the steady clock on it was how many ms ahead, "<from> <ahead> …", in order; absent where it
+was never set."""
+
+CLOCKS = "okmq:clocks"
+"""Hash: machine → ``<least> <most> <at>``, what a worker there left of its steady clock (see ``clock``)."""
+
 CHANGED = "okmq:changed"
 """Channel: ``stream`` when names or settings have changed, ``token`` when a token has; caches are dropped."""
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streams.log import entries, keys, meta
-from streams.log.client import Op, Pipeline, Script
+from streams.log.client import Clocks, Op, Pipeline, Script
+from streams.log.clock import Reading, Times, unix_ms
 from streams.log.entries import Entry
 from streams.log.errors import MessageNotFound, StreamNotFound
 
@@ -31,9 +32,9 @@ class Position:
         committed: the committed offset.
         last: the last assigned offset.
         floor: the lowest visible offset.
-        ttl_ms: the age limit, or None.
+        cutoff_ms: messages of up to this time (unix ms) are over by the age limit; None without one.
         widest: bytes of the largest message ever appended.
-        now_ms: the server's clock.
+        times: the moment, by the clocks of its server.
         dedup_window_ms: how long ids are remembered, at least.
         ids_widened_ms: since when they have not been for less than that.
         hides: whether entries that went still stand between visible ones.
@@ -43,13 +44,18 @@ class Position:
     committed: int
     last: int
     floor: int
-    ttl_ms: int | None
+    cutoff_ms: int | None
     widest: int
-    now_ms: int
+    times: Times
     hides: bool = False
     dedup_window_ms: int = 0
     ids_widened_ms: int = 0
     kept: int = 0
+
+    @property
+    def now_ms(self) -> int:
+        """The server's wall clock, unix ms."""
+        return self.times.wall_ms
 
     def page(self, limit: int, limit_bytes: int = ANSWER_LIMIT_BYTES) -> int:
         """How many entries may be asked for at once without passing the answer's size by much."""
@@ -84,21 +90,21 @@ def position(stream_id: str) -> Op[Position]:
     Raises:
         StreamNotFound: there is no such stream (any more).
     """
-    reply, (seconds, microseconds) = yield Pipeline(
-        [("HMGET", keys.meta(stream_id), *meta.FIELDS), ("TIME",)]
-    )
+    reading: Reading = yield Clocks()
+    reply, time_told = yield Pipeline([("HMGET", keys.meta(stream_id), *meta.FIELDS), ("TIME",)])
     held = meta.read(reply)
     if held is None:
         raise StreamNotFound
     settings, counters = held
+    times = reading.at(unix_ms(time_told))
     ttl_s = settings.get("ttl")
     return Position(
         committed=counters.committed,
         last=counters.last,
         floor=counters.floor,
-        ttl_ms=None if ttl_s is None else ttl_s * 1000,
+        cutoff_ms=None if ttl_s is None else times.cutoff_ms(ttl_s * 1000),
         widest=counters.widest,
-        now_ms=int(seconds) * 1000 + int(microseconds) // 1000,
+        times=times,
         hides=counters.hidden == 1,
         dedup_window_ms=settings.get("dedup_window", 0) * 1000,
         ids_widened_ms=counters.ids_widened,
@@ -252,10 +258,10 @@ def archive_range(stream_id: str, start: int, end: int, count: int) -> Op[list[E
 
 def is_visible(entry: Entry, at: Position) -> bool:
     """Whether a reader may see an entry: neither the stream's age limit nor its own has passed."""
-    if at.ttl_ms is not None and entries.position(entry)[1] <= at.now_ms - at.ttl_ms:
+    if at.cutoff_ms is not None and entries.position(entry)[1] <= at.cutoff_ms:
         return False
     expires_ms = entries.expires_ms(entry)
-    return expires_ms is None or expires_ms > at.now_ms
+    return expires_ms is None or expires_ms > at.times.steady_ms
 
 
 def hidden(stream_id: str, at: Position, page: Sequence[Entry]) -> Op[Wanted]:

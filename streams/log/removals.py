@@ -179,14 +179,14 @@ def removals(stream_id: str) -> Op[list[Aside]]:
         first, last = int(fields["first"]), int(fields.get("stop", fields["upto"])) - 1
         if last < 0 and first < at.kept:  # single messages, of which something has reached the first
             (last,) = map(int, (yield _last_aside(stream_id, number)) or [b"-1"])
-        if 0 < at.kept <= max(first, last) and int(fields["until"]) > at.now_ms:
+        if 0 < at.kept <= max(first, last) and int(fields["until"]) > at.times.steady_ms:
             found.append(
                 Aside(
                     number=number,
                     messages=int(fields["messages"]),
                     bytes=int(fields["bytes"]),
                     first=max(first, at.kept),
-                    until_ms=int(fields["until"]),
+                    until_ms=at.times.shown_ms(int(fields["until"])),
                     facts=json.loads(fields["facts"]),
                 )
             )

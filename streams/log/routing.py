@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from streams.log import keys
-from streams.log.commands import Command, Pipeline, Reachable, Script, Scripts, Servers, Steady
+from streams.log.commands import Clocks, Command, Pipeline, Reachable, Script, Scripts, Servers, Steady
 
 NO_MEMORY = "there is no memory server: set OKMQ_MEMORY_REDIS_URL"
 LOST = "the memory server has lost this stream, which is about to be begun again"
@@ -86,7 +86,7 @@ def in_order(asked: Sequence[str], durable: Sequence[str], fleeting: Sequence[st
 
 def memory_stream_of(command: Command) -> str | None:
     """The memory stream that a command is about, or None."""
-    if isinstance(command, Reachable | Servers | Steady):
+    if isinstance(command, Clocks | Reachable | Servers | Steady):
         return None
     if isinstance(command, Scripts | Pipeline):
         commands = command.calls if isinstance(command, Scripts) else command.commands
@@ -96,7 +96,7 @@ def memory_stream_of(command: Command) -> str | None:
 
 def key_of(command: Command) -> str:
     """The key of a command, or what its keys begin with; "" of several streams together, or where there is none."""
-    if isinstance(command, Reachable | Servers | Steady):
+    if isinstance(command, Clocks | Reachable | Servers | Steady):
         return ""
     if isinstance(command, Script):
         of_groups = [key for key in command.keys if "}:g:" in key]

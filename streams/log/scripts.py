@@ -35,9 +35,9 @@ _KEY = re.compile(r"^-- KEYS\[\d+\] (\w+)", re.MULTILINE)
 _HEADER = re.compile(r"^-- (include|flags): (.+)$", re.MULTILINE)
 
 
-def call(script: Script) -> tuple[Any, ...]:
-    """The command that calls a script's function."""
-    return ("FCALL", _function(script.name), len(script.keys), *script.keys, *script.args)
+def call(script: Script, time: int | str) -> tuple[Any, ...]:
+    """The command that calls a script's function, which is told the time (``clock.Reading.told``) with each call."""
+    return ("FCALL", _function(script.name), len(script.keys), *script.keys, *script.args, time)
 
 
 def load() -> tuple[str, ...]:
@@ -123,8 +123,8 @@ def _text(library: str) -> str:
     for verb in verbs():
         flags = ", ".join(f"'{flag}'" for flag in header(verb, "flags"))
         parts.append(
-            f"library_register{{function_name = '{library}_{verb}', flags = {{{flags}}}, "
-            f"callback = function(KEYS, ARGV)\nlibrary_begin()\n{_source(verb)}end}}"
+            f"library.register{{function_name = '{library}_{verb}', flags = {{{flags}}}, "
+            f"callback = function(KEYS, ARGV)\nlibrary_begin(ARGV)\n{_source(verb)}end}}"
         )
     return "\n".join(parts)
 

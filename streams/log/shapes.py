@@ -170,6 +170,8 @@ SHARED: Mapping[str, Shape] = {
     keys.SAMPLED: _time,
     keys.STATUSES: _time,
     keys.SKEW: _time,
+    keys.CLOCKS: Shape("hash", _pair(_text, _matching(rb"-?[\d.]+ -?[\d.]+ [\d.]+"))),
+    keys.JUMPS: Shape("string", _member(_matching(rb"\d+ -?\d+( \d+ -?\d+)*"))),
     keys.DAMAGED: Shape("string", _member(json.loads)),
     keys.SILENCES: Shape("zset", _member(_matching(rb"\d+ \d+"))),
     keys.MEMORY_HELD: Shape("hash", _pair(_text, _matching(rb"\d+ \d+"))),

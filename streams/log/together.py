@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from streams.log import damage
-from streams.log.commands import Command, Op, Pipeline, Script, Scripts, Steady, T
+from streams.log.commands import Clocks, Command, Op, Pipeline, Script, Scripts, Steady, T
 from streams.log.errors import LogError
 
 
@@ -37,7 +37,7 @@ def together(ops: Sequence[Op[T]]) -> Op[list[T | LogError]]:
         asked = dict(waiting)
         waiting.clear()
         replies: dict[int, Any] = {}
-        for clock in {command for command in asked.values() if isinstance(command, Steady)}:
+        for clock in {command for command in asked.values() if isinstance(command, Clocks | Steady)}:
             told = yield clock
             replies |= {number: told for number, each in asked.items() if each == clock}
         calls = {

@@ -7,7 +7,8 @@ from typing import Any
 
 from streams import moments, store
 from streams.log import entries, lag, read, search
-from streams.log.client import Op
+from streams.log.client import Clocks, Op, one
+from streams.log.clock import Reading
 from streams.log.entries import Entry, Message
 from streams.log.errors import MessageNotFound
 from streams.log.read import Wanted
@@ -28,7 +29,7 @@ def messages_from(
         at = yield from read.position(stream.stream_id)
         return (yield from read.forward(stream.stream_id, at, offset, limit, stop=stop, wanted=wanted))
 
-    return [entries.parse(entry) for entry in store.log().run(op())]
+    return _shown(store.log().run(op()))
 
 
 def messages_before(
@@ -46,7 +47,7 @@ def messages_before(
         before = at.last + 1 if offset is None else offset
         return (yield from read.backward(stream.stream_id, at, before, limit, start=start, wanted=wanted))
 
-    return [entries.parse(entry) for entry in store.log().run(op())]
+    return _shown(store.log().run(op()))
 
 
 def offset_at(stream: Stream, time: datetime) -> int:
@@ -56,7 +57,8 @@ def offset_at(stream: Stream, time: datetime) -> int:
 
 def message_at(stream: Stream, offset: int) -> Message:
     """The message at an offset; raises the log's MessageNotFound."""
-    return entries.parse(store.log().run(read.message(stream.stream_id, offset)))
+    (shown,) = _shown([store.log().run(read.message(stream.stream_id, offset))])
+    return shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,13 @@ def messages_found(
         )
 
     found = store.log().run(op())
-    return Found([entries.parse(entry) for entry in found.found], found.scanned, found.rest)
+    return Found(_shown(found.found), found.scanned, found.rest)
+
+
+def _shown(found: Sequence[Entry]) -> list[Message]:
+    """As people see them: when they expire by the wall clock of now."""
+    reading: Reading = store.log().run(one(Clocks()))
+    return [entries.parse(entry, ahead_ms=reading.ahead_ms) for entry in found]
 
 
 def entries_page(

@@ -9,7 +9,7 @@
 -- ARGV[3] steady: ms of the steady clock
 -- returns: 1 when they were begun, 0 when they were there
 -- flags: allow-oom
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta, gone, hidden, went = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local reserved, widest, steady = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 

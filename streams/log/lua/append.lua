@@ -15,25 +15,23 @@
 -- ARGV[3] expect_last: offset or empty
 -- ARGV[4] expect_id: id or empty
 -- ARGV[5] expect_keys: JSON [[key, offset], ...] or empty
--- ARGV[6] steady: ms of the steady clock
--- ARGV[7...] values: of each message, a value a column; empty is absent
+-- ARGV[6...] values: of each message, a value a column; empty is absent
 -- returns: one offset a message, negative where it is a duplicate
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_TOO_LARGE OKMQ_FULL OKMQ_WRONG_LAST OKMQ_WRONG_ID OKMQ_WRONG_KEY OKMQ_CEILING
--- include: state, gone, floor, ids, removal, budget, expired, per_key
+-- include: clock, state, gone, floor, ids, removal, budget, expired, per_key
 local log, meta, gone, ids_a, ids_b, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, hidden = KEYS[8], by_key = by_key, latest = KEYS[9], went = KEYS[10],
   expiry = expiry, groups = KEYS[11]}
 local wake, columns, expect_last, expect_id, expect_keys = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local steady = tonumber(ARGV[6])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 local now = state_now(state)
-local stride, first_value = #columns, 7
+local stride, first_value = #columns, 6
 local ids, count = {}, (#ARGV - first_value + 1) / stride
 for n = 1, count do ids[n] = ARGV[first_value + (n - 1) * stride] end
-local fresh_bucket, known = ids_known(ids_a, ids_b, state, now, steady, ids)
+local fresh_bucket, known = ids_known(ids_a, ids_b, state, now, steady_ms(), ids)
 
 -- Everything is checked before anything is written: a script that fails midway keeps what it wrote.
 local answer, seen, fresh, size, cum = {}, {}, {}, 0, state.cum
@@ -58,9 +56,9 @@ if #fresh == 0 then
 end
 if expect_last ~= '' or expect_id ~= '' or expect_keys ~= '' then
   local wrong, held = nil, {}
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state))
   for n, expected in ipairs(expect_keys ~= '' and cjson.decode(expect_keys) or {}) do
-    held[n] = {expected[1], per_key_newest(stream, state, now, expected[1])}
+    held[n] = {expected[1], per_key_newest(stream, state, expected[1])}
     if tonumber(held[n][2]) ~= expected[2] then wrong = 'OKMQ_WRONG_KEY' end
   end
   if expect_id ~= '' and expect_id ~= state.last_id then wrong = 'OKMQ_WRONG_ID' end
@@ -76,7 +74,7 @@ local steps = math.ceil(#fresh / 50 + size / 32768)
 local incoming, pushed_out = {}, nil
 if state.max_messages_per_key then
   -- An index that still has messages that are over would count them: it begins anew.
-  local _, is_all = expired_take(stream, state, now, budget_begin(steps))
+  local _, is_all = expired_take(stream, state, budget_begin(steps))
   if not is_all then state.indexed = 0 end
   for _, n in ipairs(string.sub(columns, 3, 3) == 'k' and fresh or {}) do
     local at = first_value + (n - 1) * stride
@@ -86,13 +84,13 @@ if state.max_messages_per_key then
 end
 if state.discard == 'new' then
   local less = pushed_out or {messages = 0, bytes = 0}
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state))
   local count_after, bytes_after = #fresh - less.messages, size - less.bytes
   local function is_full()
     return (state.max_messages and state.messages + count_after > state.max_messages)
       or (state.max_bytes and state.bytes + bytes_after > state.max_bytes)
   end
-  if is_full() then expired_take(stream, state, now, budget_begin(steps), is_full) end
+  if is_full() then expired_take(stream, state, budget_begin(steps), is_full) end
   state_save(meta, state)
   if state.max_messages and state.messages + count_after > state.max_messages then
     return redis.error_reply(string.format('OKMQ_FULL max_messages %d', state.max_messages))
@@ -120,7 +118,7 @@ for at_fresh = 1, #fresh do
         if name == 'k' then keyed[#keyed + 1], keyed[#keyed + 2] = value, text end
         width = width + #value
         if name == 't' then
-          name, value = 'x', string.format('%d', now + tonumber(value) * 1000)
+          name, value = 'x', string.format('%d', steady_ms() + tonumber(value) * 1000)
           redis.call('ZADD', expiry, value, text)
         end
         entry[#entry + 1], entry[#entry + 2] = name, value
@@ -143,8 +141,8 @@ if #keyed < 2 * #fresh then state.loose = state.last end
 state.messages, state.bytes = state.messages + #fresh, state.bytes + size
 if pushed_out then per_key_apply(stream, state, incoming, pushed_out) end
 if state.discard ~= 'new' then
-  expired_make_room(stream, state, now, steps)
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  expired_make_room(stream, state, steps)
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state))
 end
 state_save(meta, state)
 redis.call('PUBLISH', wake, string.format('%d', state.last))

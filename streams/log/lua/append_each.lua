@@ -1,10 +1,9 @@
 -- Appends one message to each of several streams, in the plain case: nothing has to go for it and nothing speaks against it.
 -- KEYS[1...] of each stream: log, meta, ids_a, ids_b, by_key
--- ARGV[1] steady: ms of the steady clock
--- ARGV[2...] of each stream: wake, id, body, key, headers; key and headers may be empty
+-- ARGV[1...] of each stream: wake, id, body, key, headers; key and headers may be empty
 -- returns: of each the offset, negative where it is a duplicate; 0 where nothing was done and `append` has to say why
--- include: state, ids
-local steady, now = tonumber(ARGV[1]), server_ms()
+-- include: clock, state, ids
+local steady, now = steady_ms(), server_ms()
 
 local function append_one(log, meta, ids_a, ids_b, by_key, wake, id, body, key, headers)
   local state = state_load(meta)
@@ -47,7 +46,7 @@ local answer = {}
 for k = 1, #KEYS, 5 do
   -- A stream that is broken takes no other along; `append` then says what it is.
   local is_done, offset = pcall(append_one, KEYS[k], KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4],
-    ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], ARGV[k + 4], ARGV[k + 5])
+    ARGV[k], ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], ARGV[k + 4])
   answer[#answer + 1] = is_done and offset or 0
 end
 return answer

@@ -5,7 +5,7 @@
 -- returns: the offset, 0 where there is none
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor, taken, group, removal, aside
+-- include: clock, state, gone, floor, taken, group, removal, aside
 local meta, aside, removals = KEYS[1], KEYS[2], KEYS[3]
 
 local state = state_load(meta)

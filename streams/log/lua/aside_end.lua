@@ -13,14 +13,14 @@
 -- returns: how many have ended, 1 when done
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, taken, group, removal, aside
+-- include: clock, state, gone, floor, taken, group, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[8], KEYS[9]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local wanted, slice = tonumber(ARGV[1]), tonumber(ARGV[2])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-local now, held, over, ended = state_now(state), aside_load(removals), {}, 0
+local now, held, over, ended = steady_ms(), aside_load(removals), {}, 0
 for number, each in pairs(held) do
   local from = aside_from(stream.gone, state, each)
   -- Also those that a limit or a purge has reached.

@@ -14,7 +14,7 @@
 --   ordered
 -- returns: 1 when it was begun, 0 when it was there, -1 when the server has lost what it held meanwhile
 -- flags: allow-oom
--- include: state, gone, floor, ids, group
+-- include: clock, state, gone, floor, ids, group
 local log, meta, gone, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local life, last, ceiling = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 local made_ms, values = tonumber(ARGV[4]), tonumber(ARGV[5])

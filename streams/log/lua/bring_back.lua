@@ -23,7 +23,7 @@
 -- ARGV[8...] letters: packed as dead letters, offsets ascend; at most 1000
 -- returns: position, given and passed as they are now, for how many there is room, 1 when the group is paused
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_MOVED
--- include: state, gone, floor, group, runs, order, again
+-- include: clock, state, gone, floor, group, runs, order, again
 local MOST, MOST_BYTES = 1000, 67108864
 
 local log, meta, gone, group_key, replayed, brought = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[8], KEYS[14]
@@ -51,7 +51,7 @@ local room = math.max(0, most - redis.call('HLEN', replayed))
 
 -- Whether the group gets a message without this, has it out, or had it out when it went for a while.
 local function has_it(offset)
-  local entry = group_entry(log, gone, replayed, state, now, offset)
+  local entry = group_entry(log, gone, replayed, state, offset)
   if tonumber(offset) > group.delivered then return entry end
   if redis.call('ZSCORE', shelved, offset) or redis.call('ZSCORE', parked_aside, offset) then return true end
   if redis.call('ZSCORE', parked, offset) then

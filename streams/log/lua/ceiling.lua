@@ -3,7 +3,7 @@
 -- ARGV[1] ceiling: the last offset reserved
 -- returns: 1 when it was raised
 -- errors: OKMQ_NO_STREAM
--- include: state
+-- include: clock, state
 local meta = KEYS[1]
 local ceiling = tonumber(ARGV[1])
 

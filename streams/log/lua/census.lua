@@ -11,7 +11,7 @@
 --   in them
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta, gone, first, last, blocks, sums = KEYS[1], KEYS[2], KEYS[3], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local MOST_SUMS, MOST_RUNS, MOST_CAME, WIDE = 8, 1500, 200, GONE_BLOCK * GONE_BLOCK
 

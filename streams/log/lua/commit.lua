@@ -5,7 +5,7 @@
 -- returns: the committed offset of before
 -- errors: OKMQ_NO_STREAM OKMQ_RANGE
 -- flags: allow-oom
--- include: state
+-- include: clock, state
 local meta = KEYS[1]
 local offset, wake = tonumber(ARGV[1]), ARGV[2]
 

@@ -18,7 +18,7 @@
 -- returns: how many there were
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out
+-- include: clock, state, gone, floor, members, group, runs, order, out
 local meta, log, gone, group_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local keys = {gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], replayed = KEYS[8], turns = KEYS[9],
   ready = KEYS[10], runs = KEYS[11], shelved = KEYS[14]}
@@ -28,14 +28,14 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-local now, count, out = state_now(state), 0, {}
+local count, out = 0, {}
 for n = 2, #ARGV do
   local offset = ARGV[n]
   local was_dead = redis.call('ZREMRANGEBYSCORE', dead, offset, offset) > 0
   local was_replayed = redis.call('HDEL', keys.replayed, offset) > 0
   if was_dead or was_replayed then count = count + 1 end
   if was_replayed and redis.call('ZSCORE', keys.pending, offset)
-      and not group_entry(log, gone, keys.replayed, state, now, offset) then
+      and not group_entry(log, gone, keys.replayed, state, offset) then
     out[#out + 1] = offset
   end
 end

@@ -8,7 +8,7 @@
 -- returns: where to go on, or 0 at the end; the offsets
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state
+-- include: clock, state
 local meta, dead, replayed, key, place, from = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3]
 
 local state = state_load(meta)

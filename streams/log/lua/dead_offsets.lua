@@ -6,7 +6,7 @@
 -- returns: the offsets
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state
+-- include: clock, state
 local meta, dead, from, page = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)

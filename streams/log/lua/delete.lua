@@ -13,7 +13,7 @@
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor, removal
+-- include: clock, state, gone, floor, removal
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local denial = ARGV[1]
@@ -23,13 +23,12 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) end
 
-local now = state_now(state)
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state))
 local removal, over, taken = removal_begin(), removal_begin(), {}
 for n = 2, #ARGV do
   local entry = redis.call('XRANGE', stream.log, ARGV[n], ARGV[n])[1]
   if entry and tonumber(ARGV[n]) >= state.floor then
-    removal_take(entry_visible(stream.gone, state, now, entry) and removal or over, entry)
+    removal_take(entry_visible(stream.gone, state, entry) and removal or over, entry)
     taken[#taken + 1] = ARGV[n]
   end
 end

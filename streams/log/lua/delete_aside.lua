@@ -18,7 +18,7 @@
 --   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED OKMQ_REMOVAL_OVER
 -- flags: allow-oom
--- include: state, gone, floor, taken, group, removal, aside
+-- include: clock, state, gone, floor, taken, group, removal, aside
 local log, meta, gone, aside, removals, groups = KEYS[1], KEYS[2], KEYS[3], KEYS[5], KEYS[6], KEYS[7]
 local stream = {log = log, gone = gone, latest = KEYS[4], went = KEYS[8]}
 local denial, number, keep_ms, facts, count = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
@@ -33,8 +33,7 @@ if state[denial] == 1 then return redis.error_reply('OKMQ_DENIED ' .. denial) en
 if number > 0 and (aside_is_closed(removals, number) or tonumber(redis.call('HGET', removals, number .. ':until') or 0) == 0) then
   return redis.error_reply('OKMQ_REMOVAL_OVER')
 end
-local now = state_now(state)
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+raise_floor(log, gone, state, floor_by_limits(log, gone, state))
 local standing, positions = aside_positions(groups, names, KEYS, 9)
 if not standing then return {0, 0, 0, 0, 0} end
 
@@ -42,7 +41,7 @@ local removal, first, last, ended, is_more = removal_begin(), state.last + 1, 0,
 for n = 6 + count, #ARGV do
   local offset = tonumber(ARGV[n])
   local entry = offset >= state.floor and redis.call('XRANGE', log, ARGV[n], ARGV[n])[1]
-  if entry and entry_visible(gone, state, now, entry) then
+  if entry and entry_visible(gone, state, entry) then
     local size, key = #entry[2][4], entry[2][7] == 'k' and entry[2][8]
     state.hidden = 1
     if number == 0 then number, ended = aside_begin(removals, gone, state, keep_ms, facts, positions) end

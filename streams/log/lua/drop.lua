@@ -16,7 +16,7 @@
 -- returns: entries removed, 1 when done or -1 when groups must count first, entries removed that the history did not get in time, entries that are left and seen by nobody
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, taken, group, removal, aside, budget, drop, wait
+-- include: clock, state, gone, floor, taken, group, removal, aside, budget, drop, wait
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[9]}
 local aside, removals, hold_ms, counted = KEYS[8], KEYS[10], tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -10,7 +10,7 @@
 -- returns: 1 where something is over, waits to go physically, or has to be counted; else 0
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta, gone, latest = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local went, expiry, kept, removals = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 
@@ -23,9 +23,8 @@ if redis.call('EXISTS', went, kept) > 0 or redis.call('HLEN', removals) > 1 then
 local per_key = state.max_messages_per_key
 if per_key and (state.indexed ~= 1 or per_key < state.indexed_for) then return 1 end
 if not per_key and redis.call('EXISTS', latest) == 1 then return 1 end
-local now = state_now(state)
-if redis.call('ZCOUNT', expiry, '-inf', now) > 0 then return 1 end
-if floor_by_limits(log, gone, state, now) > state.floor then return 1 end
+if redis.call('ZCOUNT', expiry, '-inf', steady_ms()) > 0 then return 1 end
+if floor_by_limits(log, gone, state) > state.floor then return 1 end
 local edge = floor_or_kept(state)
 local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
 if first and entry_offset(first) < edge then return 1 end

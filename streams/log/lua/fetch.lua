@@ -31,7 +31,7 @@
 --   1 when messages went that are among what is left, {first, last, sequence of the first} of new messages taken as a
 --   whole, their entries or nothing when the caller reads them by itself
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, members, group, runs, order, out, losses, deliver
+-- include: clock, state, gone, floor, members, group, runs, order, out, losses, deliver
 local log, meta, gone, group_key, members = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[17]
 local fetch = {log = log, gone = gone, pending = KEYS[5], due = KEYS[6], leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], parked = KEYS[11], ready = KEYS[12], expiry = KEYS[13], went = KEYS[14],
@@ -88,7 +88,7 @@ end
 group_save(group_key, group)
 local left = state.last - group.delivered - gone_between(gone, group.delivered + 1, state.last)
 local wait = -1
-local unswept = ripe and tonumber(ripe) <= fetch.now and 1 or 0
+local unswept = ripe and tonumber(ripe) <= steady_ms() and 1 or 0
 if group.ordered > 0 then
   local parked = redis.call('ZCOUNT', fetch.parked, state.floor, '+inf')
   left = left + parked

@@ -10,7 +10,7 @@
 -- returns: how many there were
 -- errors: OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs
+-- include: clock, state, gone, floor, members, group, runs
 local group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local keys = {runs = KEYS[5], pending = pending, due = due, leases = leases}
 local members, wake = KEYS[6], ARGV[1]

@@ -19,7 +19,7 @@
 -- ARGV[4] slice: most messages in one call
 -- returns: 1 when the group has all of it, 2 when it has what was out, else 0
 -- errors: OKMQ_NO_STREAM
--- include: state, gone, floor, taken, members, group, order, removal, aside, aside_groups
+-- include: clock, state, gone, floor, taken, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local reader = {key = KEYS[5], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], turns = KEYS[9], parked = KEYS[10],
   ready = KEYS[11], parked_aside = KEYS[12], shelved = KEYS[14]}
@@ -32,7 +32,7 @@ for _, each in ipairs(back) do
   if each[1] == name then mine = each else others[#others + 1] = each end
 end
 if not mine then return 1 end
-local group, now, stop, done = group_load(reader.key, KEYS[13]), state_now(state), tonumber(mine[5]), true
+local group, stop, done = group_load(reader.key, KEYS[13]), tonumber(mine[5]), true
 if group and string.format('%.0f', group.generation) == mine[2] then
   reader.was = mine[7] or group.filter
   slice = math.max(1, math.min(slice, math.floor(4194304 / math.max(1, state.widest))))
@@ -40,7 +40,7 @@ if group and string.format('%.0f', group.generation) == mine[2] then
   local out = tonumber(mine[3]) > 0 and redis.call('ZRANGEBYSCORE', reader.shelved, mine[3], stop, 'LIMIT', 0, slice) or {}
   for _, offset in ipairs(out) do
     local entry = redis.call('XRANGE', log, offset, offset)[1]
-    if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, now, entry) then
+    if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, entry) then
       aside_give_back(reader, group, stop, {entry})
     end
   end
@@ -52,7 +52,7 @@ if group and string.format('%.0f', group.generation) == mine[2] then
     local from = math.max(tonumber(mine[4]), state.floor)
     local found, entries = from <= stop and redis.call('XRANGE', log, from, stop, 'COUNT', slice) or {}, {}
     for _, entry in ipairs(found) do
-      if entry_visible(gone, state, now, entry) then entries[#entries + 1] = entry end
+      if entry_visible(gone, state, entry) then entries[#entries + 1] = entry end
       mine[4] = string.format('%.0f', entry_offset(entry) + 1)
     end
     reader.after = mine[8]

@@ -29,7 +29,7 @@
 --   last offset and bytes ever appended, generation
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out, losses, edge
+-- include: clock, state, gone, floor, members, group, runs, order, out, losses, edge
 local LAST_COUNTED = 100
 
 local log, meta, gone, group_key, pending, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
@@ -64,9 +64,9 @@ if group.ordered > 0 then
   end
 end
 -- A replayed dead letter may be the oldest although the stream has lost it.
-local waiting = group_entry(log, gone, keys.replayed, state, now, string.format('%.0f', floor + 1))
+local waiting = group_entry(log, gone, keys.replayed, state, string.format('%.0f', floor + 1))
   or redis.call('XRANGE', log, gone_next(gone, math.max(floor + 1, state.floor)), '+', 'COUNT', 1)[1]
-local oldest_ms, margin, room, room_bytes = waiting and entry_ms(waiting) or 0, edge_of(keys, state, delivered, now)
+local oldest_ms, margin, room, room_bytes = waiting and entry_ms(waiting) or 0, edge_of(keys, state, delivered)
 local ripe, on_last = redis.call('ZRANGE', expiry, 0, 0, 'WITHSCORES')[2], 0
 -- What was answered is taken away, so that those that are counted stand first.
 while on_last < LAST_COUNTED do
@@ -82,6 +82,6 @@ end
 return {delivered, floor, undelivered, group_out(group, pending), group.redelivered, redis.call('ZCARD', dead), lost,
   group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
   group.unfinished, on_last, margin,
-  ripe and tonumber(ripe) <= now and 1 or 0, unswept, tonumber(steady),
+  ripe and tonumber(ripe) <= steady_ms() and 1 or 0, unswept, tonumber(steady),
   (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered, settled and 0 or 1,
   room, room_bytes, state.max_messages or 0, state.max_bytes or 0, state.last, state.cum, group.generation}

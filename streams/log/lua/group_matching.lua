@@ -8,7 +8,7 @@
 -- ARGV[1] from: offset where an earlier call stopped, or 0
 -- returns: how many in this part, where to go on or 0, time of the first of them or 0
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
--- include: state, gone, floor, group, budget, matching
+-- include: clock, state, gone, floor, group, budget, matching
 local log, meta, gone, group_key, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local from = tonumber(ARGV[1])
 

@@ -9,7 +9,7 @@
 --   lib/members.lua) or nothing ...}, unix ms of now
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state
+-- include: clock, state
 local meta, members, acks, cursor, slice, quiet_ms = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local state = state_load(meta)

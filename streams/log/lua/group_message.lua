@@ -15,7 +15,7 @@
 --   visible messages of any key that the group comes to before it, 1 where this delivery is the last that it gets
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
--- include: state, gone, floor, group, runs
+-- include: clock, state, gone, floor, group, runs
 local meta, gone, group_key, pending, due, leases = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local parked, dead, offset = KEYS[7], KEYS[8], ARGV[1]
 local number = tonumber(offset)

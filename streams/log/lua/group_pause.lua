@@ -4,7 +4,7 @@
 -- ARGV[2] until: unix ms, -1 without an end, empty to deliver again
 -- errors: OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, floor, group
+-- include: clock, state, floor, group
 local group_key, wake, until_ms = KEYS[1], ARGV[1], ARGV[2]
 
 local group = group_load(group_key)

@@ -19,7 +19,7 @@
 --   sequence of the lease, id, key (may be empty), published ms; what went meanwhile is passed over
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
--- include: state, gone, floor, group, runs
+-- include: clock, state, gone, floor, group, runs
 local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local leases, replayed, start, consumer = KEYS[7], KEYS[8], ARGV[1], ARGV[7]
 local limit, slice, least, before = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -29,7 +29,7 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local group = group_load(group_key)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
-local now, rows = state_now(state), {}
+local rows = {}
 local offsets = redis.call('ZRANGEBYSCORE', pending, start, '+inf', 'LIMIT', 0, slice)
 local in_runs = {}
 if group.runs > 0 then
@@ -46,7 +46,7 @@ for n = 1, math.min(#offsets, slice) do
   if held and held.deliveries >= least and tonumber(held.at_ms) <= before
       and (not is_named or held.consumer == consumer) then
     if #rows >= limit then return {tonumber(offset), group.generation, rows} end
-    local entry, id, key = group_entry(log, gone, replayed, state, now, offset), '', ''
+    local entry, id, key = group_entry(log, gone, replayed, state, offset), '', ''
     for f = 1, entry and #entry[2] or 0, 2 do
       if entry[2][f] == 'i' then id = entry[2][f + 1] elseif entry[2][f] == 'k' then key = entry[2][f + 1] end
     end

@@ -22,7 +22,7 @@
 --   again once what is over has expired, else 0
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, losses, earlier
+-- include: clock, state, gone, floor, members, group, runs, losses, earlier
 local meta, group_key, groups, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local expiry, members = KEYS[8], KEYS[12]
 local keys = {log = KEYS[5], gone = KEYS[6], went = KEYS[7], pending = KEYS[9], leases = KEYS[10],
@@ -37,7 +37,7 @@ floor_settle(keys.log, keys.gone, meta, state)
 earlier_adopt(keys, state, group_key)
 local held = group_load(group_key, members)
 -- What has gone before a group begins is nothing that it lost.
-if not held and redis.call('ZCOUNT', expiry, '-inf', now) > 0 then return 3 end
+if not held and redis.call('ZCOUNT', expiry, '-inf', steady_ms()) > 0 then return 3 end
 redis.call('SADD', groups, name)
 if not held then
   group_make(group_key, settings, math.max(delivered, state.floor - 1), ordered, now, made_ms)

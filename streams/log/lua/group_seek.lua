@@ -25,7 +25,7 @@
 --   because there are more replayed dead letters to put back
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out, losses
+-- include: clock, state, gone, floor, members, group, runs, order, out, losses
 local meta, group_key, pending, due, leases, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, parked, ready, log, last = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[13]
 local expiry, dead, runs, members, shelved = KEYS[14], KEYS[15], KEYS[16], KEYS[17], KEYS[18]
@@ -40,7 +40,7 @@ local group = group_load(group_key, members)
 if not group then return redis.error_reply('OKMQ_NO_GROUP') end
 
 floor_settle(log, keys.gone, meta, state)
-local is_ripe = redis.call('ZCOUNT', expiry, '-inf', state_now(state)) > 0
+local is_ripe = redis.call('ZCOUNT', expiry, '-inf', steady_ms()) > 0
 if not losses_settle(keys, state, group) or is_ripe then
   group_save(group_key, group)
   return {}

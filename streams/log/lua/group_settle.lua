@@ -7,7 +7,7 @@
 -- returns: 1 when done, up to which offset and which removal it has counted, 1 when it has a filter
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group, losses
+-- include: clock, state, gone, floor, group, losses
 local meta, group_key, keys = KEYS[2], KEYS[5], {log = KEYS[1], gone = KEYS[3], went = KEYS[4]}
 
 local state = state_load(meta)

@@ -10,7 +10,7 @@
 -- returns: delivered, visible messages of any key not delivered, messages in flight or waiting for their turn
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
--- include: state, gone, floor, group, runs
+-- include: clock, state, gone, floor, group, runs
 local meta, gone, group_key, pending, parked, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local first, stop = tonumber(ARGV[1]), tonumber(ARGV[2])
 

@@ -10,7 +10,7 @@
 --   2 when more is over by its own time than was looked at (expire)
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta, gone, by_key, expiry = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 local state = state_load(meta)
@@ -18,7 +18,7 @@ if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 local now = state_now(state)
 -- Messages whose own time is over and that nobody has taken away yet; so many are looked at. They count for no limit.
 local INSPECT_MOST = 200
-local due, over = redis.call('ZRANGEBYSCORE', expiry, '-inf', now, 'LIMIT', 0, INSPECT_MOST), {}
+local due, over = redis.call('ZRANGEBYSCORE', expiry, '-inf', steady_ms(), 'LIMIT', 0, INSPECT_MOST), {}
 for _, offset in ipairs(due) do
   offset = tonumber(offset)
   local held = offset >= state.floor and not gone_has(gone, offset)
@@ -29,7 +29,7 @@ for _, offset in ipairs(due) do
   end
 end
 local noted = state.floor
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+raise_floor(log, gone, state, floor_by_limits(log, gone, state))
 local raised = state.floor > noted
 for offset, size in pairs(over) do
   if offset < state.floor then -- taken off twice

@@ -11,7 +11,7 @@
 -- returns: 1
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out, answers
+-- include: clock, state, gone, floor, members, group, runs, order, out, answers
 local meta, log, group_key = KEYS[1], KEYS[2], KEYS[5]
 local keys = {gone = KEYS[3], expiry = KEYS[4], leases = KEYS[6], replayed = KEYS[7],
   runs = KEYS[8]}

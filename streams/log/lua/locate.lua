@@ -5,7 +5,7 @@
 -- returns: the offset; last + 1 where nothing is that new
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta = KEYS[1], KEYS[2]
 local at_ms = tonumber(ARGV[1])
 

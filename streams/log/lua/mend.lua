@@ -12,7 +12,7 @@
 --   offset and its unix ms, of gone a run as <first>:<last> and its bytes, of hidden an offset twice; what has -1 goes
 -- returns: 1 when it is done, 0 when something has changed since
 -- errors: OKMQ_NO_STREAM
--- include: state, gone
+-- include: clock, state, gone
 local meta, gone = KEYS[1], KEYS[6]
 local hashes = {['ids:0'] = KEYS[2], ['ids:1'] = KEYS[3], by_key = KEYS[4]}
 local sets = {expiry = KEYS[5], hidden = KEYS[7]}

@@ -15,7 +15,7 @@
 -- ARGV[2] tally: 1 when who has what has to be counted in any case
 -- returns: how much was put right
 -- errors: OKMQ_NO_STREAM
--- include: state, gone, floor, members, group, runs, losses, earlier
+-- include: clock, state, gone, floor, members, group, runs, losses, earlier
 local meta, group_key, pending, due, leases, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local turns, ready, replayed, shelved, members = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local steady, tally = ARGV[1], ARGV[2]

@@ -18,7 +18,7 @@
 -- ARGV[4] slice: most offsets in one call
 -- returns: mode, for what to go on and from where; nothing when done
 -- errors: OKMQ_NO_GROUP
--- include: state, gone, floor, group, runs, order
+-- include: clock, state, gone, floor, group, runs, order
 local log, group_key, pending, turns, replayed = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local runs, due, leases, parked, ready = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local mode, waiting, from, slice = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3], tonumber(ARGV[4])
@@ -35,7 +35,9 @@ if mode ~= group.ordered then mode, waiting, from = group.ordered, false, '1' en
 local function line_up(offsets)
   local keyed, names, heads, behind = {}, {}, {}, {}
   for _, offset in ipairs(offsets) do
-    local entry = redis.call('HEXISTS', turns, offset) == 0 and group_entry(log, nil, replayed, {floor = 1}, 0, offset)
+    -- Also one that is over takes its turn until that is counted.
+    local entry = redis.call('HEXISTS', turns, offset) == 0
+      and (redis.call('XRANGE', log, offset, offset)[1] or group_entry(log, nil, replayed, {floor = 1}, offset))
     if entry and entry[2][7] == 'k' then
       keyed[#keyed + 1], names[#names + 1] = offset, entry[2][8]
     elseif entry and waiting then

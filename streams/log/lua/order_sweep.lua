@@ -8,7 +8,7 @@
 -- returns: how many there were, where to go on or 0, removals
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, group
+-- include: clock, state, gone, floor, group
 local meta, gone, group_key, parked = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local from, removals, SLICE = tonumber(ARGV[1]), tonumber(ARGV[2]), 500
 

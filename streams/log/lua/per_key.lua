@@ -9,7 +9,7 @@
 -- KEYS[8] expiry
 -- returns: messages and bytes that went, 1 when done
 -- errors: OKMQ_NO_STREAM
--- include: state, gone, floor, removal, budget, per_key
+-- include: clock, state, gone, floor, removal, budget, per_key
 local meta = KEYS[2]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 
@@ -20,9 +20,8 @@ if not state.max_messages_per_key then
   return {0, 0, 1}
 end
 if state.indexed == 1 and state.max_messages_per_key >= state.indexed_for then return {0, 0, 1} end
-local now = state_now(state)
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
-local messages, bytes, done, counts = per_key_index(stream, state, now, budget_begin(1, 2))
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state))
+local messages, bytes, done, counts = per_key_index(stream, state, budget_begin(1, 2))
 state_save(meta, state)
 per_key_remember(stream, state, counts)
 return {messages, bytes, done and 1 or 0}

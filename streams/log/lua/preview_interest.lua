@@ -12,7 +12,7 @@
 --   where a group is supposed also messages and bytes of them that go as it is; nothing where more are out
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: no-writes
--- include: state, gone, floor, group, runs
+-- include: clock, state, gone, floor, group, runs
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local first, most = tonumber(ARGV[1]), tonumber(ARGV[2])
 local supposed, moved, answered = tonumber(ARGV[3]), tonumber(ARGV[4]), {}

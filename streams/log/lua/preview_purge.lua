@@ -10,13 +10,13 @@
 --   were it for good, or 0 where nothing is set aside
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local mode, value = ARGV[1], tonumber(ARGV[2])
 
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, state_now(state)))
+raise_floor(log, gone, state, floor_by_limits(log, gone, state))
 local floor, held = state.floor, state.messages
 local target = mode == 'below' and value or floor_keeping(gone, state, value)
 local messages, bytes = raise_floor(log, gone, state, target)

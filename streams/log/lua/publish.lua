@@ -5,7 +5,7 @@
 -- ARGV[1...] pairs: field, value; an empty value takes the field away
 -- returns: 1 when the stream is new here, else 0
 -- flags: allow-oom
--- include: state, gone, floor, ids
+-- include: clock, state, gone, floor, ids
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 
 local new = redis.call('EXISTS', meta) == 0

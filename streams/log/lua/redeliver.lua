@@ -22,7 +22,7 @@
 -- returns: how many it applied to
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out, answers
+-- include: clock, state, gone, floor, members, group, runs, order, out, answers
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[13]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}

@@ -14,7 +14,7 @@
 -- returns: messages and bytes that went, 1 when done; -1 when these are not all groups
 -- errors: OKMQ_NO_STREAM
 -- flags: allow-oom
--- include: state, gone, floor, group, runs, losses, removal, interest
+-- include: clock, state, gone, floor, group, runs, losses, removal, interest
 local meta, kept, groups = KEYS[2], KEYS[8], KEYS[9]
 local stream = {log = KEYS[1], gone = KEYS[3], hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7]}
 local page = tonumber(ARGV[1])
@@ -37,7 +37,7 @@ if redis.call('SCARD', groups) ~= #readers then return {0, 0, -1} end
 if #readers == 0 then return {0, 0, 1} end
 
 if state.passed == 0 then redis.call('UNLINK', kept) end
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, state_now(state)))
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state))
 page = math.max(1, math.min(page, math.floor(4194304 / math.max(1, state.widest))))
 local removal = removal_begin()
 local done = interest_of_kept(stream, state, removal, readers, kept, page)

@@ -4,7 +4,7 @@
 -- ARGV[1] wake: channel
 -- returns: the last offset that it gave, -1 where there was no such stream
 -- flags: allow-oom
--- include: state
+-- include: clock, state
 local meta, wake = KEYS[1], ARGV[1]
 
 local state = state_load(meta)

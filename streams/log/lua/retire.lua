@@ -20,7 +20,7 @@
 -- returns: how many there were, the member of due to go on after, -1 to begin again, or 0 when all was looked at
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP
 -- flags: allow-oom
--- include: state, gone, floor, members, group, runs, order, out, spent
+-- include: clock, state, gone, floor, members, group, runs, order, out, spent
 local log, meta, gone, group_key, pending, due = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local keys = {log = log, gone = gone, pending = pending, due = due, leases = KEYS[7], dead = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[14]}

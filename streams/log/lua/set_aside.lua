@@ -15,7 +15,7 @@
 --   are not all groups
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor, taken, group, removal, aside
+-- include: clock, state, gone, floor, taken, group, removal, aside
 local log, meta, gone, removals, groups, scratch = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local mode, value, keep_ms, facts, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], {}
 for n = 5, #ARGV do names[n - 4] = ARGV[n] end
@@ -24,7 +24,7 @@ local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if state.deny_purge == 1 then return redis.error_reply('OKMQ_DENIED deny_purge') end
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, state_now(state)))
+raise_floor(log, gone, state, floor_by_limits(log, gone, state))
 local standing, positions = aside_positions(groups, names, KEYS, 7)
 if not standing then return {0, 0, 0, 0, 0} end
 

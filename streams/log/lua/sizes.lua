@@ -7,7 +7,7 @@
 -- returns: up to which offset was looked at; then of each message its offset, size, and key or nothing
 -- errors: OKMQ_NO_STREAM
 -- flags: no-writes
--- include: state, gone, floor
+-- include: clock, state, gone, floor
 local log, meta, first, last, page = KEYS[1], KEYS[2], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
 local state = state_load(meta)

@@ -21,7 +21,7 @@
 -- ARGV[5...] values: offsets or leases
 -- returns: the offsets of those that it ended; which of the values to go on with, or 0: bodies may be large
 -- errors: OKMQ_NO_STREAM OKMQ_NO_GROUP OKMQ_LEASE_LOST
--- include: state, gone, floor, members, group, runs, order, out, answers
+-- include: clock, state, gone, floor, members, group, runs, order, out, answers
 local meta, log, group_key, members = KEYS[1], KEYS[2], KEYS[5], KEYS[14]
 local keys = {gone = KEYS[3], expiry = KEYS[4], pending = KEYS[6], due = KEYS[7], leases = KEYS[8], replayed = KEYS[9],
   turns = KEYS[10], ready = KEYS[11], runs = KEYS[12], shelved = KEYS[15]}
@@ -49,7 +49,7 @@ for _, offset in ipairs(offsets) do
     end
     break
   end
-  local entry = group_entry(log, keys.gone, keys.replayed, state, now, offset)
+  local entry = group_entry(log, keys.gone, keys.replayed, state, offset)
   if entry then
     group_bury(dead, entry, reason, lease_read(keys.leases, offset).deliveries, now)
     size = size + #entry[2][4]

@@ -12,7 +12,7 @@
 -- returns: messages and bytes that went
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_DENIED
 -- flags: allow-oom
--- include: state, gone, floor, taken, removal, budget, expired
+-- include: clock, state, gone, floor, taken, removal, budget, expired
 local log, meta, gone = KEYS[1], KEYS[2], KEYS[3]
 local stream = {log = log, gone = gone, hidden = KEYS[4], by_key = KEYS[5], latest = KEYS[6], went = KEYS[7], expiry = KEYS[8]}
 local mode, value = ARGV[1], ARGV[2]
@@ -23,14 +23,14 @@ local by_hand = mode ~= 'limits'
 if by_hand and state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
 if by_hand and state.deny_purge == 1 then return redis.error_reply('OKMQ_DENIED deny_purge') end
 
-local target, now = nil, state_now(state)
-if not by_hand then expired_make_room(stream, state, now) end
+local target
+if not by_hand then expired_make_room(stream, state) end
 -- What is over by a limit goes for that, and is no part of what a person takes away.
-if by_hand then raise_floor(log, gone, state, floor_by_limits(log, gone, state, now)) end
+if by_hand then raise_floor(log, gone, state, floor_by_limits(log, gone, state)) end
 local first, held = state.floor, state.messages
 if mode == 'below' then target = tonumber(value)
 elseif mode == 'keep' then target = floor_keeping(gone, state, tonumber(value))
-else target = floor_by_limits(log, gone, state, now) end
+else target = floor_by_limits(log, gone, state) end
 
 local messages, bytes = raise_floor(log, gone, state, target)
 if by_hand then

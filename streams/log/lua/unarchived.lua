@@ -3,7 +3,7 @@
 -- ARGV[1] offset: the last one that it has
 -- returns: 1 when noted
 -- flags: allow-oom
--- include: state
+-- include: clock, state
 local meta = KEYS[1]
 local offset = tonumber(ARGV[1])
 

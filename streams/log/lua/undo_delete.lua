@@ -16,7 +16,7 @@
 -- returns: messages and bytes that came back, 1 when done, how many of this slice did not, messages and bytes of these that were
 --   passed over; with any the removal does not end
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
--- include: state, gone, floor, taken, members, group, order, removal, aside, aside_groups
+-- include: clock, state, gone, floor, taken, members, group, order, removal, aside, aside_groups
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
 local wake, number, stay, names = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), {}
@@ -26,8 +26,8 @@ for n = 8, #ARGV do names[n - 7] = ARGV[n] end
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
-local now, held = state_now(state), aside_load(removals)
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
+local held = aside_load(removals)
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state))
 local record, later = aside_open(stream.gone, held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
@@ -41,7 +41,7 @@ local readers, entries, sums = aside_readers(record, names, KEYS, 6), {}, {}
 local offsets = redis.call('ZRANGEBYSCORE', aside, number, number, 'LIMIT', stay, slice)
 local messages, bytes, back, over_now, over_now_bytes = state.messages, state.bytes, {}, 0, 0
 for _, member in ipairs(offsets) do
-  local entry = aside_entry(stream, state, now, tonumber(member))
+  local entry = aside_entry(stream, state, tonumber(member))
   if entry and (over > over_now or over_bytes > over_now_bytes) then
     over_now, over_now_bytes = over_now + 1, over_now_bytes + #entry[2][4]
   elseif entry then
@@ -74,7 +74,7 @@ elseif done and passed + over_now == 0 then
   redis.call('HSET', removals, number .. ':until', 0) -- what stays away goes for good
 end
 raise_floor(stream.log, stream.gone, state, gone_next(stream.gone, state.floor))
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state))
 state_by_hand(state, messages - state.messages, bytes - state.bytes)
 state_save(meta, state)
 redis.call('PUBLISH', wake, 'due')

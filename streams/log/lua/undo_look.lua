@@ -13,7 +13,7 @@
 -- returns: messages and bytes that can come back, how many were looked at, 1 when done, how many the removal took that
 --   an undo before has not brought back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER
--- include: state, gone, floor, taken, group, removal, aside
+-- include: clock, state, gone, floor, taken, group, removal, aside
 local meta, aside, removals = KEYS[2], KEYS[4], KEYS[5]
 local stream = {log = KEYS[1], gone = KEYS[3]}
 local number, slice, seen = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -22,8 +22,7 @@ local messages, bytes = tonumber(ARGV[4]), tonumber(ARGV[5])
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
-local now = state_now(state)
-raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state, now))
+raise_floor(stream.log, stream.gone, state, floor_by_limits(stream.log, stream.gone, state))
 local record, later = aside_open(stream.gone, aside_load(removals), state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
@@ -31,7 +30,7 @@ aside_close(removals, number)
 local took = record.messages - aside_came(removals, number)
 local members = redis.call('ZREVRANGEBYSCORE', aside, number, number, 'LIMIT', seen, slice)
 for _, member in ipairs(members) do
-  local entry = aside_entry(stream, state, now, tonumber(member))
+  local entry = aside_entry(stream, state, tonumber(member))
   if entry then
     if not aside_fits(state, messages + 1, bytes + #entry[2][4]) then return {messages, bytes, seen, 1, took} end
     messages, bytes = messages + 1, bytes + #entry[2][4]

@@ -10,7 +10,7 @@
 -- ARGV[4...] names: of the groups, in the order of their keys
 -- returns: messages and bytes that came back
 -- errors: OKMQ_NO_STREAM OKMQ_SEALED OKMQ_NO_REMOVAL OKMQ_UNDO_LATER OKMQ_UNDO_PART
--- include: state, gone, floor, taken, members, group, order, removal, aside, aside_groups
+-- include: clock, state, gone, floor, taken, members, group, order, removal, aside, aside_groups
 local log, meta, gone, removals = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local wake, number, partial, names = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', {}
 for n = 4, #ARGV do names[n - 3] = ARGV[n] end
@@ -18,8 +18,8 @@ for n = 4, #ARGV do names[n - 3] = ARGV[n] end
 local state = state_load(meta)
 if not state then return redis.error_reply('OKMQ_NO_STREAM') end
 if state.sealed == 1 then return redis.error_reply('OKMQ_SEALED') end
-local now, held = state_now(state), aside_load(removals)
-raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+local held = aside_load(removals)
+raise_floor(log, gone, state, floor_by_limits(log, gone, state))
 local record, later = aside_open(gone, held, state, number)
 if not record and later > 0 then return redis.error_reply('OKMQ_UNDO_LATER ' .. later) end
 if not record then return redis.error_reply('OKMQ_NO_REMOVAL') end
@@ -34,7 +34,7 @@ if lowest then
   state.bytes = visible_bytes + floor_cum - record.cum - bytes
   state.floor, state.floor_cum = record.first, record.cum
   raise_floor(log, gone, state, gone_next(gone, record.first))
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state, now))
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state))
   left, size = state.messages - visible, state.bytes - visible_bytes
 end
 if left <= 0 or (left < record.messages and not partial) then

@@ -6,6 +6,8 @@ from django.test import Client
 from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import stats, trim
+from streams.log.append import append
+from streams.log.entries import NewMessage
 from streams.services.messages import message_delete
 from tests.dashboard.conftest import MakeStream
 
@@ -236,3 +238,12 @@ def test_a_message_tells_its_unix_time_to_copy(owner: Client, make_stream: MakeS
     page = owner.get("/streams/orders/messages/1/").content.decode()
     assert f"<span data-copy-source>{message.timestamp_ms}</span>" in page
     assert "Copy the Unix time" in page
+
+
+def test_people_see_when_a_message_expires_by_the_wall_clock(make_stream: MakeStream) -> None:
+    stream = make_stream("orders")
+    store.log().run(append(stream.stream_id, [NewMessage(id="a", body=b"1", ttl_s=60)]))
+    ends_ms = selectors.message_at(stream, 1).expires_ms
+    assert ends_ms is not None
+    store.log().clock.jumps = ((0, 0), (1_000, 3_600_000))  # as another look finds it noted
+    assert selectors.message_at(stream, 1).expires_ms == ends_ms + 3_600_000

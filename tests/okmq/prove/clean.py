@@ -19,6 +19,7 @@ from okmq.prove.history import (
 )
 
 STREAM, GROUP = "s", "g"
+AGED, LIVES_S = "t", 20.0
 ACK_WAIT_S = 2.0
 Kind = TypeVar("Kind", bound=Operation)
 
@@ -104,7 +105,10 @@ def commit(began: float, offset: int, previous: int) -> Commit:
 
 
 def clean() -> History:
-    """Six messages in three batches, of which one was sent twice, read, delivered, committed, all of it as promised."""
+    """Six messages in three batches, of which one was sent twice, read, delivered, committed, all of it as promised.
+
+    And two in another stream, which are over when they are.
+    """
     lost_answer = replace(publish(1, 3, 4), outcome="info", offsets=(), known=())
     again = replace(publish(2, 3, 4), known=(True, True))
     refused = replace(publish(2.6, 90), outcome="fail", offsets=(), known=(), code="message_too_large")
@@ -119,7 +123,10 @@ def clean() -> History:
         fetch(7.4, "a", taken(3, 3), taken(4, 2)),
         *(ack(7.6, 3, number=3), ack(7.6, 4, number=2), ack(7.6, 5, 6)),
         *(commit(5, 2, 0), commit(6, 4, 2)),
+        replace(publish(50, 1, 2), stream=AGED),
+        *(replace(each, stream=AGED) for each in (read(69, 1, 2), replace(read(71, 1), messages=()))),
     ]
+    history.lives_s = {AGED: LIVES_S}
     history.remains[STREAM] = Remains(
         messages=tuple(map(message, range(1, 7))),
         offset=6,

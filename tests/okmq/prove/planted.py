@@ -229,6 +229,14 @@ def key_out_of_turn(history: History) -> None:
     history.note(ack(8, 2))
 
 
+def over_early(history: History) -> None:
+    change(history, Read, 2, lambda each: replace(each, messages=()))
+
+
+def one_is_over_early(history: History) -> None:
+    change(history, Read, 2, lambda each: replace(each, messages=(message(2),)))
+
+
 PLANTED: list[tuple[Callable[[History], None], str]] = [
     (end_lost, "lost"),
     (middle_lost, "lost"),
@@ -269,4 +277,6 @@ PLANTED: list[tuple[Callable[[History], None], str]] = [
     (back_before_its_nack, "overlapping leases"),
     (nobody_looks_at_the_end, "lost"),
     (key_out_of_turn, "reordered"),
+    (over_early, "over early"),
+    (one_is_over_early, "over early"),
 ]

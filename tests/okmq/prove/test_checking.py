@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from okmq.prove.checking import COUNTS, check
-from okmq.prove.history import Fetch, History, Publish, in_flight
+from okmq.prove.history import Fetch, History, Publish, Read, in_flight
 from tests.okmq.prove.clean import GROUP, change, clean, keep
 from tests.okmq.prove.planted import PLANTED
 
@@ -56,6 +56,12 @@ def test_each_group_is_held_against_its_own_time() -> None:
     history.ack_waits_s = {GROUP: 60.0}
     found = check(history).found["overlapping leases"]
     assert found == ["s: 3: the leases of a and b of g overlap by 56900 ms"]
+
+
+def test_what_a_full_read_did_not_come_to_is_not_over() -> None:
+    history = clean()
+    change(history, Read, 2, lambda each: replace(each, messages=each.messages[:1], limit=1))
+    assert check(history).holds
 
 
 def test_operations_are_in_flight_from_their_sending_to_their_answer() -> None:

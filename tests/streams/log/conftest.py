@@ -1,11 +1,13 @@
 """Streams of a test's own, on each kind of server."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from streams.log import config, keys
+from streams.log import clock, config, keys
 from streams.log.client import Log
+from tests.streams.log.clocks import Faked, faked_store
 
 MakeStream = Callable[..., str]
 Publish = Callable[..., None]
@@ -58,3 +60,11 @@ def publish_settings(log: Log, unique: str) -> Publish:
         log.run(config.stream_publish(stream, {**DEFAULTS, **settings}))
 
     return publish
+
+
+@pytest.fixture
+def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faked]:
+    """A server whose clock can be set, and processes that look at it each time."""
+    monkeypatch.setattr(clock, "LOOK_EVERY_MS", 0)
+    with faked_store(tmp_path) as made:
+        yield made

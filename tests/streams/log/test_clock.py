@@ -1,10 +1,8 @@
 """The steady clock: what is due follows it, whatever happens to the wall clock of the server."""
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -13,68 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.log import answers, append, clock, config, entries, fsck, groups, keys, meta, standing
-from streams.log.client import Log, Script, Steady, compared_ms, one
+from streams.log.client import Log, Script, Steady
 from streams.log.clock import SteadyClock
+from streams.log.comparing import compared_ms
 from streams.log.groups import Settings
-from tests.servers import Store, store
+from tests.streams.log.clocks import DAY_MS, HOUR_MS, WAIT_MS, Faked, steady, used_to
 from tests.streams.log.messages import fill
 from tests.waiting import Stopwatch, until
-
-HOUR_MS, DAY_MS = 3_600_000, 86_400_000
-WAIT_MS = 1500
-
-
-@dataclass(frozen=True)
-class Faked:
-    """A server whose wall clock can be set, and a stream with the group g on it."""
-
-    store: Store
-    offset_file: Path
-    stream: str
-
-    def set_clock(self, ahead_s: int) -> None:
-        self.offset_file.write_text(f"{ahead_s:+d}")
-
-    def connect(self, *, keeps_clock: bool = False) -> Log:
-        return Log(self.store.url, keeps_clock=keeps_clock)
-
-
-def steady(log: Log) -> int:
-    found: int = log.run(one(Steady()))
-    return found
-
-
-def used_to(log: Log) -> Log:
-    """Looks at the clock until this process trusts its own."""
-    looked = [steady(log) for _ in range(clock.KNOWN_AFTER + 1)]
-    assert max(looked) - min(looked) < 5_000
-    return log
-
-
-@pytest.fixture
-def faked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faked]:
-    monkeypatch.setattr(clock, "LOOK_EVERY_MS", 0)
-    offset_file = tmp_path / "offset"
-    offset_file.write_text("+0")
-    library = next(Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
-    assert library, "libfaketime is missing: run scripts/system-packages"
-    environ = {
-        "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(offset_file),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
-    with store(tmp_path / "store", environ=environ) as running:
-        made = Log(running.url)
-        stream = config.Registered(
-            stream_id=keys.stream_id(), name="s", workspace="default", workspace_id=1, archive=False
-        )
-        settings = {"dedup_window": 86_400, "max_message_bytes": 1000, "discard": "old"}
-        made.run(config.stream_publish(stream, settings))
-        made.run(groups.group_publish(stream.stream_id, "g", Settings(ack_wait_ms=WAIT_MS)))
-        fill(made, stream.stream_id, 20)
-        made.close()
-        yield Faked(running, offset_file, stream.stream_id)
 
 
 def take(log: Log, stream: str) -> list[int]:
@@ -269,6 +212,7 @@ class Looks:
     now_ms: float = 0.0
     ahead_ms: float = 1_000_000.0
     skew_ms: int = 0
+    jumps: str | None = None
 
     def begin(self, ours: SteadyClock) -> None:
         self.op = compared_ms(ours, Steady())
@@ -280,9 +224,10 @@ class Looks:
         microseconds = int((self.ahead_ms + self.now_ms) * 1000)
         self.now_ms += after_ms
         try:
-            command = self.op.send([divmod(microseconds, 1_000_000), str(self.skew_ms)])
+            command = self.op.send([divmod(microseconds, 1_000_000), str(self.skew_ms), self.jumps])
             if isinstance(command, Script):
                 self.skew_ms = int(command.args[1])
+                self.jumps = f"0 0 1 {self.skew_ms}"
                 self.op.send(1)
         except StopIteration as done:
             return int(done.value)
@@ -395,3 +340,12 @@ def test_how_far_a_clock_was_set_is_noted_even_where_no_look_is_quick() -> None:
         assert looks.skew_ms == 0
         looks.answer(before_ms=20, after_ms=20)
     assert abs(looks.skew_ms - HOUR_MS) <= 20
+
+
+def test_what_was_left_long_ago_or_on_another_machine_counts_for_nothing(log: Log, stream: str) -> None:
+    machine = Machine(ms=10 * HOUR_MS)
+    for left, is_told in ((b"7000 7000 0", False), (b"7000 7000 35000000", True)):
+        newcomer = SteadyClock(corrects=True, machine=machine)
+        jump_ms = newcomer.compare(machine.ms + DAY_MS, asked_ms=machine.ms, left=left)
+        assert (jump_ms > HOUR_MS) is is_told
+        assert newcomer.machine_name == ""

@@ -8,7 +8,7 @@ import pytest
 from streams.log import entries, groups, read, removals, search, standing, undo
 from streams.log.append import append
 from streams.log.client import Log, Op
-from streams.log.commands import Script, Steady
+from streams.log.commands import Clocks, Script, Steady
 from streams.log.entries import Entry
 from streams.log.groups import Settings
 from tests.streams.log.messages import message
@@ -26,7 +26,7 @@ class Counting(Log):
     trips = fetches = 0
 
     def _send(self, command: Any) -> Any:
-        self.trips += not isinstance(command, Steady)
+        self.trips += not isinstance(command, Steady | Clocks)
         self.fetches += isinstance(command, Script) and command.name == "fetch"
         return super()._send(command)
 

@@ -14,6 +14,7 @@ import pytest
 from streams.log import config, entries, groups, keys, stats, trim
 from streams.log.append import append
 from streams.log.client import Log
+from streams.log.clock import machine_ms
 from streams.log.entries import NewMessage
 from streams.log.errors import StreamFull
 from streams.log.groups import Settings
@@ -96,13 +97,14 @@ class Model:
 
 @dataclass
 class Faked:
-    """A server's log, and its clock in whole hours from now."""
+    """A server's log, and its clock in whole hours from now. Time passes for both: nobody has set a clock."""
 
     log: Log
     clock: Path
 
     def set_hour(self, hour: int) -> None:
         self.clock.write_text(f"+{hour * HOUR_S}")
+        self.log.clock.machine = lambda: machine_ms() + hour * HOUR_S * 1000
         until(lambda: self._server_s() - time.time() > hour * HOUR_S - 60, within_s=5)
 
     def _server_s(self) -> int:

@@ -15,7 +15,7 @@ class Weighed(Log):
 
     def _script(self, call: Script) -> Any:
         pipe = self.client.pipeline(transaction=False)
-        for command in (("INFO", "cpu"), scripts.call(call), ("INFO", "cpu")):
+        for command in (("INFO", "cpu"), scripts.call(call, self._looked().told()), ("INFO", "cpu")):
             pipe.execute_command(*command)
         before, reply, after = pipe.execute()
         self.took_ms.append((_used_s(after) - _used_s(before)) * 1000)

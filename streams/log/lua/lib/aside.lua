@@ -1,5 +1,5 @@
 -- What was removed for a while only. Its entries stay, below the floor or gone from between others, from state.kept on.
--- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (unix
+-- "removals" is a hash: "last", the newest number; of removal n the fields "n:facts" (the caller's JSON), "n:until" (steady
 -- ms), "n:first", "n:upto" (the floor after it; 0 where single messages went), "n:stop" (one after the last message of a range;
 -- without it n:upto), "n:cum" (bytes before first), "n:messages", "n:bytes", "n:groups" (JSON: name, generation, position and filter of each group then, and its positions at later parts);
 -- "came:n", how many single messages an undo that is not done has brought back; and "back:n", what an undo has yet to give back
@@ -43,11 +43,11 @@ local function aside_shorten(log, state, record, from)
 end
 
 -- A single message that may still come back: it is there, and neither its own time nor the stream's is over.
-local function aside_entry(stream, state, now, offset)
+local function aside_entry(stream, state, offset)
   local entry = aside_stays(state, offset) and redis.call('XRANGE', stream.log, offset, offset)[1]
   local fields = entry and entry[2]
-  if not entry or (fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now) then return nil end
-  if state.ttl and entry_ms(entry) <= now - state.ttl * 1000 then return nil end
+  if not entry or (fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= steady_ms()) then return nil end
+  if state.ttl and entry_ms(entry) <= age_cutoff(state.ttl * 1000) then return nil end
   return entry
 end
 
@@ -136,7 +136,7 @@ end
 -- Begins a removal; none ends before an older one. Where there are too many the oldest that has not ended ends. Returns its
 -- number, and the one that ended for it before its time or 0.
 local function aside_begin(removals, gone, state, keep_ms, facts, positions)
-  local now, held, oldest, count, ended = state_now(state), aside_load(removals), nil, 0, 0
+  local now, held, oldest, count, ended = steady_ms(), aside_load(removals), nil, 0, 0
   local ends = now + keep_ms
   for number, each in pairs(held) do
     if each['until'] > now then
@@ -181,7 +181,7 @@ end
 -- The removal, if it can be undone now; else nil and the number of the one that has to be undone before it, or 0.
 local function aside_open(gone, held, state, number)
   local record = held[number]
-  if not record or record['until'] <= state_now(state) then return nil, 0 end
+  if not record or record['until'] <= steady_ms() then return nil, 0 end
   for later, each in pairs(held) do
     if later > number and each.upto > record.first and aside_from(gone, state, each) then return nil, later end
   end

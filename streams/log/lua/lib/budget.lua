@@ -8,13 +8,13 @@ local BUDGET_MS, BUDGET_STEPS = 1.25, 3
 local function budget_begin(least, times)
   times = times or 1
   return {steps = 0, least = least or 1, most = BUDGET_STEPS * times,
-    ends_s = processor_s and processor_s() + BUDGET_MS * times / 1000}
+    ends_s = library.processor_s and library.processor_s() + BUDGET_MS * times / 1000}
 end
 
 -- Said after each step: whether there may be another.
 local function budget_goes_on(budget)
   budget.steps = budget.steps + 1
   if budget.steps < budget.least then return true end
-  if budget.ends_s then return processor_s() < budget.ends_s end
+  if budget.ends_s then return library.processor_s() < budget.ends_s end
   return budget.steps < budget.most
 end

@@ -92,9 +92,9 @@ local function deliver_due(fetch)
   local in_turn = group.ordered == TURNS.on and group.ack ~= 'none'
   for _, offset in ipairs(ripe) do
     local held = lease_read(fetch.leases, offset)
-    local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+    local entry = group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, offset)
     local spent, is_out = held and group_is_spent(group, held), redis.call('ZSCORE', fetch.pending, offset)
-    local letter = spent and is_out and (entry or group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now,
+    local letter = spent and is_out and (entry or group_remains(fetch.log, fetch.gone, fetch.replayed, fetch.state,
       offset, fetch.steady - redis.call('ZSCORE', fetch.due, offset)))
     if not entry or not held or spent then
       if held then deliver_taken(fetch, held, is_out) end
@@ -152,7 +152,7 @@ local function deliver_ready(fetch)
         -- One that is out already comes again when it is due; one that was answered before its turn is passed over.
         local is_out = held and redis.call('ZSCORE', fetch.due, offset) and redis.call('ZSCORE', fetch.pending, offset)
         local entry = not is_out and (waiting[n] or held)
-          and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, fetch.now, offset)
+          and group_entry(fetch.log, fetch.gone, fetch.replayed, fetch.state, offset)
         local is_there = entry
         -- A filter that came while it waited.
         if entry and not held and not group_wants(group, entry) then entry, waiting[n] = nil, nil end
@@ -238,7 +238,7 @@ local function deliver_page(fetch, page)
     order = order_open(fetch.turns, keys)
   end
   for _, entry in ipairs(found) do
-    local fields, is_visible = entry[2], entry_visible(fetch.gone, state, fetch.now, entry)
+    local fields, is_visible = entry[2], entry_visible(fetch.gone, state, entry)
     if is_visible and group_wants(group, entry) then
       if room == 0 or not deliver_fits(fetch, entry) then whole = false break end
       local offset = string.match(entry[1], '^(%d+)')

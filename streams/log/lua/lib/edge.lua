@@ -1,4 +1,4 @@
--- How near the limits of a stream are to what a group has not done. Needs the includes state, gone, floor, group and runs;
+-- How near the limits of a stream are to what a group has not done. Needs the includes clock, state, gone, floor, group and runs;
 -- keys are one table: log, gone, pending, runs, replayed, parked.
 
 local EDGE_LOOKED = 100
@@ -22,10 +22,10 @@ local function edge_oldest(keys, state, delivered)
 end
 
 -- What may still come before that entry goes: ms, messages and bytes; -1 where no limit takes it.
-local function edge_of(keys, state, delivered, now)
+local function edge_of(keys, state, delivered)
   local entry = edge_oldest(keys, state, delivered)
   if not entry then return -1, -1, -1 end
-  local margin = state.ttl and math.max(0, entry_ms(entry) + state.ttl * 1000 - now) or -1
+  local margin = state.ttl and math.max(0, entry_ms(entry) - age_cutoff(state.ttl * 1000)) or -1
   if state.discard == 'new' or not (state.max_messages or state.max_bytes) then return margin, -1, -1 end
   local messages, bytes = floor_cost(keys.log, keys.gone, state, entry_offset(entry))
   return margin, state.max_messages and math.max(0, state.max_messages - state.messages + messages) or -1,

@@ -1,6 +1,6 @@
 -- Raising the floor: what lies below it is at once invisible and uncounted, whatever its number. Offsets are
 -- contiguous and every entry knows the bytes before it, so what goes is arithmetic, not a walk. The floor itself is
--- always visible, or one after the last. Needs the includes state and gone.
+-- always visible, or one after the last. Needs the includes clock, state and gone.
 
 local function entry_offset(entry) return tonumber(string.match(entry[1], '^(%d+)')) end
 
@@ -8,18 +8,18 @@ local function entry_ms(entry) return tonumber(string.match(entry[1], '%-(%d+)$'
 
 -- Whether a reader may see a stored entry: its own time is not over, and it is not one that a limit took away and that
 -- only the history still waits for.
-local function entry_visible(gone, state, now, entry)
+local function entry_visible(gone, state, entry)
   local fields = entry[2]
-  if fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now then return false end
+  if fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= steady_ms() then return false end
   return state.hidden ~= 1 or not gone_has(gone, entry_offset(entry))
 end
 
 -- The same of many entries in one call: what went is looked up once a block.
-local function entry_looker(gone, state, now)
+local function entry_looker(gone, state)
   local went = state.hidden == 1 and gone_looker(gone)
   return function(entry, offset)
     local fields = entry[2]
-    if fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= now then return false end
+    if fields[#fields - 1] == 'x' and tonumber(fields[#fields]) <= steady_ms() then return false end
     return not (went and went(offset))
   end
 end
@@ -110,11 +110,11 @@ local function floor_is_passed(state)
 end
 
 -- The floor that the stream's own limits ask for now.
-local function floor_by_limits(log, gone, state, now)
+local function floor_by_limits(log, gone, state)
   local floor = state.floor
   if state.ttl and state.messages > 0 then
     local first = redis.call('XRANGE', log, floor, '+', 'COUNT', 1)[1]
-    local cutoff = now - state.ttl * 1000
+    local cutoff = age_cutoff(state.ttl * 1000)
     if first and entry_ms(first) <= cutoff then floor = math.max(floor, offset_at(log, state, cutoff + 1)) end
   end
   if state.crowded == 1 then return floor end
@@ -131,7 +131,7 @@ end
 local function floor_settle(log, gone, meta, state)
   if not (state.ttl or state.max_messages or state.max_bytes) then return end
   local before = state.floor
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state, state_now(state)))
+  raise_floor(log, gone, state, floor_by_limits(log, gone, state))
   if state.floor ~= before then state_save(meta, state) end
 end
 

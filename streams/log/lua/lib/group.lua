@@ -136,21 +136,21 @@ end
 
 -- The entry at an offset: from the stream where it is visible, else from what a replayed dead letter, or the history,
 -- brought along.
-local function group_entry(log, gone, replayed, state, now, offset)
+local function group_entry(log, gone, replayed, state, offset)
   local entry = redis.call('XRANGE', log, offset, offset)[1]
-  if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, now, entry) then return entry end
+  if entry and tonumber(offset) >= state.floor and entry_visible(gone, state, entry) then return entry end
   local kept = redis.call('HGET', replayed, offset)
   return kept and letter_entry(cmsgpack.unpack(kept)) or nil
 end
 
 -- What a spent message leaves as its dead letter, also where the stream has lost it and its entry is not gone yet; unless
 -- it had its age before it was due, for so many ms: then it was out no more.
-local function group_remains(log, gone, replayed, state, now, offset, due_for_ms)
-  local visible = group_entry(log, gone, replayed, state, now, offset)
+local function group_remains(log, gone, replayed, state, offset, due_for_ms)
+  local visible = group_entry(log, gone, replayed, state, offset)
   local entry = visible or redis.call('XRANGE', log, offset, offset)[1]
   if visible or not entry then return entry end
   local fields = entry[2]
-  local ends = state.ttl and entry_ms(entry) + state.ttl * 1000 or math.huge
-  if fields[#fields - 1] == 'x' then ends = math.min(ends, tonumber(fields[#fields])) end
-  return now - ends <= due_for_ms and entry or nil
+  local over_for_ms = state.ttl and age_cutoff(state.ttl * 1000) - entry_ms(entry) or -math.huge
+  if fields[#fields - 1] == 'x' then over_for_ms = math.max(over_for_ms, steady_ms() - tonumber(fields[#fields])) end
+  return over_for_ms <= due_for_ms and entry or nil
 end

@@ -14,7 +14,7 @@ local function matching_end(offset) return matching_start(offset) + MATCHING_BLO
 local function matching_open(log, gone, counted, state, group)
   -- So many entries are looked at in one call; their bodies are read, too.
   local budget = math.max(1, math.min(2000, math.floor(8388608 / math.max(1, state.widest))))
-  return {log = log, gone = gone, counted = counted, state = state, group = group, now = state_now(state),
+  return {log = log, gone = gone, counted = counted, state = state, group = group,
     budget = budget, clock = budget_begin(), total = 0, first_ms = 0}
 end
 
@@ -22,7 +22,7 @@ end
 local function matching_scan(count, first, last)
   local found, matching = redis.call('XRANGE', count.log, first, last, 'COUNT', math.max(1, count.budget)), 0
   for _, entry in ipairs(found) do
-    if entry_visible(count.gone, count.state, count.now, entry) and group_wants(count.group, entry) then
+    if entry_visible(count.gone, count.state, entry) and group_wants(count.group, entry) then
       matching = matching + 1
       if count.total == 0 and matching == 1 then count.first_ms = entry_ms(entry) end
     end

@@ -6,13 +6,13 @@ local OUT_SLICE = 1000
 
 -- Which of these offsets went: a set. A replayed dead letter brought its body along and does not go.
 local function out_went(keys, state, offsets)
-  local is_gone, now, went, expires = gone_looker(keys.gone), state_now(state), {}, redis.call('EXISTS', keys.expiry) == 1
+  local is_gone, went, expires = gone_looker(keys.gone), {}, redis.call('EXISTS', keys.expiry) == 1
   for first = 1, #offsets, 1000 do
     local last, named, found = math.min(first + 999, #offsets), {}, {}
     local times = expires and redis.call('ZMSCORE', keys.expiry, unpack(offsets, first, last)) or {}
     for n = first, last do
       local offset, ends = tonumber(offsets[n]), tonumber(times[n - first + 1] or nil)
-      if offset < state.floor or is_gone(offset) or (ends and ends <= now) then found[#found + 1] = offsets[n] end
+      if offset < state.floor or is_gone(offset) or (ends and ends <= steady_ms()) then found[#found + 1] = offsets[n] end
     end
     named = #found > 0 and redis.call('HMGET', keys.replayed, unpack(found)) or {}
     for n, offset in ipairs(found) do if not named[n] then went[offset] = true end end

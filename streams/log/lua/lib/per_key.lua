@@ -1,12 +1,12 @@
 -- The newest N of each key are kept. The sorted set "latest" indexes the visible keyed messages from state.indexed on, by
 -- name; every one of them that has N newer ones of its key goes, so it is right to act while the index is being made.
--- Needs state, gone, floor, removal and budget.
+-- Needs clock, state, gone, floor, removal and budget.
 
 -- At most so many messages of one key go beyond what a batch brings: more are there only after the limit was lowered.
-local PER_KEY_SURPLUS = 100
+local PER_KEY = {surplus = 100}
 
 -- So many older ones are looked at together when the index is made.
-local PER_KEY_STEP = 100
+PER_KEY.step = 100
 
 local function per_key_after(key) return '(' .. key .. '\1' end
 
@@ -17,16 +17,16 @@ end
 
 -- The offset of the newest message that was published under a key, as text; 0 once that message is over or gone, whatever
 -- took it. Bodies are not read: a batch may ask for a thousand keys.
-local function per_key_newest(stream, state, now, key)
+local function per_key_newest(stream, state, key)
   local offset = redis.call('HGET', stream.by_key, key)
   if not offset or tonumber(offset) < state.floor or gone_has(stream.gone, tonumber(offset)) then return '0' end
   local ends = redis.call('ZSCORE', stream.expiry, offset)
-  return ends and tonumber(ends) <= now and '0' or offset
+  return ends and tonumber(ends) <= steady_ms() and '0' or offset
 end
 
 -- How many of a key are indexed is remembered from one call to the next, as long as nobody else has changed the stream's
 -- counters: every message that comes or goes changes them.
-local PER_KEY_REMEMBERED = 20000
+PER_KEY.remembered = 20000
 local per_key_last = {}
 
 -- Begins the index, anew where less of a key is kept than before.
@@ -52,7 +52,7 @@ local function per_key_plan(stream, state, incoming)
     local brought = of_key[key]
     local stored = per_key_count(stream.latest, key, state.floor)
     local excess = stored + #brought - state.max_messages_per_key
-    local oldest = math.min(excess, stored, 2 * #brought + PER_KEY_SURPLUS)
+    local oldest = math.min(excess, stored, 2 * #brought + PER_KEY.surplus)
     if oldest > 0 then
       local low = '[' .. latest_member(key, state.floor)
       for _, member in ipairs(redis.call('ZRANGEBYLEX', stream.latest, low, per_key_after(key), 'LIMIT', 0, oldest)) do
@@ -90,18 +90,18 @@ end
 
 -- To be said once the state is saved.
 local function per_key_remember(stream, state, counts)
-  per_key_last = counts.size <= PER_KEY_REMEMBERED and {log = stream.log, packed = state.packed, counts = counts} or {}
+  per_key_last = counts.size <= PER_KEY.remembered and {log = stream.log, packed = state.packed, counts = counts} or {}
 end
 
 -- Indexes a step of older messages, newest first, and takes away those with enough newer ones; true when all are done.
 -- counts: how many of a key are indexed, as far as is known.
-local function per_key_step(stream, state, now, removal, counts)
-  local step = math.max(1, math.min(PER_KEY_STEP, math.floor(4194304 / math.max(1, state.widest))))
+local function per_key_step(stream, state, removal, counts)
+  local step = math.max(1, math.min(PER_KEY.step, math.floor(4194304 / math.max(1, state.widest))))
   local found, members = {}, {}
   if state.indexed > state.floor then
     found = redis.call('XREVRANGE', stream.log, state.indexed - 1, state.floor, 'COUNT', step)
   end
-  local is_visible = entry_looker(stream.gone, state, now)
+  local is_visible = entry_looker(stream.gone, state)
   for _, entry in ipairs(found) do
     local offset, key = entry_offset(entry), entry[2][7] == 'k' and entry[2][8]
     if key and is_visible(entry, offset) then
@@ -126,11 +126,11 @@ end
 
 -- Whether as many of every key are indexed as stay, so that all that lies below the index goes. Every key that is visible
 -- must be known for that, nothing in the index may be over by its own time, and nothing be set aside.
-local function per_key_is_full(stream, state, now)
+local function per_key_is_full(stream, state)
   if state.loose >= state.floor or state.kept > 0 then return false end
   local known = redis.call('HLEN', stream.by_key)
   return known > 0 and redis.call('ZCARD', stream.latest) == known * state.max_messages_per_key
-    and redis.call('ZCOUNT', stream.expiry, '-inf', now) == 0
+    and redis.call('ZCOUNT', stream.expiry, '-inf', steady_ms()) == 0
 end
 
 -- Takes away as a whole what lies below a full index; returns messages and bytes that went.
@@ -141,16 +141,16 @@ local function per_key_take_rest(stream, state)
 end
 
 -- Goes on with that as long as the budget lasts; returns messages and bytes that went, whether all are done, and the counts.
-local function per_key_index(stream, state, now, budget)
+local function per_key_index(stream, state, budget)
   per_key_begin(stream, state)
   local removal, counts, done = removal_begin(), per_key_counts(stream, state), false
   removal.is_replaced = true
   repeat
-    if per_key_is_full(stream, state, now) then
+    if per_key_is_full(stream, state) then
       local messages, bytes = per_key_take_rest(stream, state)
       return removal.messages + messages, removal.bytes + bytes, true, counts
     end
-    done = per_key_step(stream, state, now, removal, counts)
+    done = per_key_step(stream, state, removal, counts)
   until done or not budget_goes_on(budget)
   return removal.messages, removal.bytes, done, counts
 end

@@ -30,7 +30,7 @@ local function spent_bury(keys, state, group, steady, after)
     end
     local held = lease_read(keys.leases, offset)
     local letter = held and group_is_spent(group, held) and redis.call('ZSCORE', keys.pending, offset)
-      and group_remains(keys.log, keys.gone, keys.replayed, state, now, offset, steady - at)
+      and group_remains(keys.log, keys.gone, keys.replayed, state, offset, steady - at)
     if letter then
       group_bury(keys.dead, letter, 'max_deliver', held.deliveries, now)
       group.dead_lettered, size = group.dead_lettered + 1, size + #letter[2][4]

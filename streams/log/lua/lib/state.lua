@@ -60,11 +60,5 @@ local function state_by_hand(state, messages, bytes)
   state.by_hand, state.by_hand_bytes = state.by_hand + messages, state.by_hand_bytes + bytes
 end
 
--- The server's time in unix ms.
-local function server_ms()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-
 -- The server's time in unix ms, never running backwards within a stream.
 local function state_now(state) return math.max(state.last_ms, server_ms()) end

@@ -6,7 +6,7 @@ local WAIT_MARKS = 12
 
 -- Below which offset everything has waited for long enough, free where nothing has; notes what lies below upto and waits now.
 local function wait_over(meta, state, free, upto, hold_ms)
-  local now, step, over = state_now(state), hold_ms / WAIT_MARKS, free
+  local now, step, over = steady_ms(), hold_ms / WAIT_MARKS, free
   local packed = redis.call('HGET', meta, 'waits')
   local held, marks = packed and cmsgpack.unpack(packed) or {}, {}
   local newest = #held - 1
