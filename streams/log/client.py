@@ -10,10 +10,9 @@ from typing import Any, cast
 from redis.exceptions import ConnectionError as StoreConnectionError
 from redis.exceptions import RedisError, ResponseError
 
-from streams import addresses
 from streams.log import damage, errors, keys, routing, scripts
-from streams.log.blocking import connected, exchanged
-from streams.log.breaker import ASKED_WITHIN_S, GuardedClient, GuardedWire, breaker_of
+from streams.log.blocking import exchanged
+from streams.log.breaker import GuardedClient, GuardedWire
 from streams.log.clock import SteadyClock
 from streams.log.cluster import Nodes, Wires
 from streams.log.commands import (
@@ -31,6 +30,7 @@ from streams.log.commands import (
     small,
 )
 from streams.log.comparing import compared_ms
+from streams.log.connecting import client_of, guarded_client, guarded_wire, wire_of
 from streams.log.named import Refused, named
 from streams.log.wire import Wire
 
@@ -51,9 +51,6 @@ __all__ = [
     "small",
 ]
 
-CONNECT_TIMEOUT_S = 2.0
-ANSWER_TIMEOUT_S = 10.0
-
 
 class Log:
     """Runs operations on blocking connections; safe to share between threads.
@@ -68,8 +65,8 @@ class Log:
     def __init__(self, url: str, *, memory_url: str | None = None, keeps_clock: bool = False) -> None:
         self.clock = SteadyClock(corrects=keeps_clock)
         # redis-py does not type the raw command calls that are all this uses.
-        self.client: Any = _client(url)
-        self._memory = None if memory_url is None else _guarded_client(memory_url)
+        self.client: Any = client_of(url)
+        self._memory = None if memory_url is None else guarded_client(memory_url)
 
     def run(self, op: Op[T]) -> T:
         """Drive an operation to its result.
@@ -207,8 +204,8 @@ class AsyncLog:
 
     def __init__(self, url: str, *, memory_url: str | None = None, keeps_clock: bool = False) -> None:
         self.clock = SteadyClock(corrects=keeps_clock)
-        self._wire = _wire(url)
-        self._memory = None if memory_url is None else _guarded_wire(memory_url)
+        self._wire = wire_of(url)
+        self._memory = None if memory_url is None else guarded_wire(memory_url)
 
     async def run(self, op: Op[T]) -> T:
         """Drive an operation to its result; the errors are those of ``Log.run``."""
@@ -332,19 +329,6 @@ class AsyncLog:
         return named(refusal, call)
 
 
-def _client(url: str) -> Any:
-    return Nodes(url, connect=_guarded_client) if addresses.is_cluster(url) else _client_of_one(url)
-
-
-def _client_of_one(url: str) -> Any:
-    return connected(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
-
-
-def _guarded_client(url: str) -> GuardedClient:
-    asking = connected(url, connect_timeout_s=ASKED_WITHIN_S, answer_timeout_s=ASKED_WITHIN_S)
-    return GuardedClient(_client_of_one(url), asking=asking, breaker=breaker_of(url))
-
-
 def _replies(client: Any, commands: Sequence[Sequence[Any]]) -> list[Any]:
     is_ours = isinstance(client, Nodes | GuardedClient)
     return client.exchanged(commands) if is_ours else exchanged(client, commands)
@@ -357,23 +341,6 @@ def _server_of(store: Any, stream_id: str | None) -> str:
         return "durable"
     key = keys.REGISTRY if stream_id is None else keys.meta(stream_id)
     return store.node_of(key) or key
-
-
-def _wire(url: str) -> Wire | Wires:
-    return wires(url) if addresses.is_cluster(url) else _wire_of_one(url)
-
-
-def wires(url: str) -> Wires:
-    """The nodes of a cluster, for coroutines."""
-    return Wires(url, connect=_guarded_wire)
-
-
-def _wire_of_one(url: str) -> Wire:
-    return Wire(url, connect_timeout_s=CONNECT_TIMEOUT_S, answer_timeout_s=ANSWER_TIMEOUT_S)
-
-
-def _guarded_wire(url: str) -> GuardedWire:
-    return GuardedWire(_wire_of_one(url), breaker=breaker_of(url))
 
 
 def _told(commands: Sequence[Sequence[Any]], replies: list[Any], *, apart: bool) -> list[Any]:

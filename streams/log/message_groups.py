@@ -44,7 +44,7 @@ def standing(stream_id: str, name: str, message: Message) -> Op[Standing]:
     Raises:
         StreamNotFound, GroupNotFound.
     """
-    steady_ms = yield Steady()
+    steady_ms = yield Steady(latest=True)  # as what goes out is held: never for longer than ack_wait
     args = [message.offset, int(message.key is not None), message.key or ""]
     state, deliveries, at_ms, text, due_ms, before, is_last = yield group_script(
         "group_message", stream_id, name, args

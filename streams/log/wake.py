@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from streams import addresses
 from streams.log import keys, routing
-from streams.log.client import wires
+from streams.log.connecting import wires
 from streams.log.errors import StoreUnavailable
 
 LINGER_S = 30.0

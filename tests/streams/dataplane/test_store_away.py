@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from streams import bearer
-from streams.log import client as client_of_store
-from streams.log import config, groups, keys, memory, notes
+from streams.log import config, connecting, groups, keys, memory, notes
 from streams.log.client import Log
 from tests.servers import Store, store
 from tests.streams.dataplane.conftest import WORKSPACE_ID, Server, refusal
@@ -93,7 +92,7 @@ def test_a_tail_ends_whole(tmp_path: Path) -> None:
 def test_a_removal_whose_answer_was_lost_is_on_record_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr(client_of_store, "ANSWER_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(connecting, "ANSWER_TIMEOUT_S", 1.0)
     with (
         store(tmp_path / "durable") as running,
         store(tmp_path / "volatile", fsync=None) as volatile,

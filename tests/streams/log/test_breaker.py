@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.log import breaker, client, keys, memory, stats
+from streams.log import breaker, connecting, keys, memory, stats
 from streams.log.append import append
 from streams.log.client import AsyncLog, Log, Reachable, one
 from streams.log.config import Registered, stream_publish
@@ -104,7 +104,7 @@ def test_callers_share_one_wait_and_what_they_asked_is_served_within_two_seconds
 def test_a_publish_that_met_the_silence_first_ends_by_its_own_deadline_and_opens_the_breaker(
     log: Log, durable: servers.Store, volatile: servers.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(connecting, "ANSWER_TIMEOUT_S", 2.0)
     with closing(Log(durable.url, memory_url=volatile.url)) as waiting, hanging(volatile):
         watch = Stopwatch()
         assert not publishes(waiting)

@@ -13,9 +13,9 @@ from redis.crc import key_slot
 from okmq.supervision import resp, rights
 from streams.dataplane.durability import Durability
 from streams.log import (
-    client,
     commit,
     config,
+    connecting,
     fsck_groups,
     keys,
     lineage,
@@ -26,8 +26,9 @@ from streams.log import (
     stats,
 )
 from streams.log.append import Appended, append
-from streams.log.client import ANSWER_TIMEOUT_S, AsyncLog, Log
+from streams.log.client import AsyncLog, Log
 from streams.log.commands import one
+from streams.log.connecting import ANSWER_TIMEOUT_S
 from streams.log.errors import StoreUnavailable
 from streams.log.joined import Appender
 from streams.log.wake import Wakener
@@ -277,7 +278,7 @@ async def test_a_node_that_hangs_keeps_nobody_waiting_who_wants_nothing_of_it(
 def test_a_node_that_hangs_is_waited_for_once(
     nodes: Cluster, streams: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(connecting, "ANSWER_TIMEOUT_S", 2.0)
     slow = nodes.others[1]
     of_it = of(nodes, slow, streams)
     with closing(Log(nodes.url)) as log:

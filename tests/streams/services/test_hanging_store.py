@@ -17,7 +17,7 @@ from django.db import connection, connections
 from streams import store
 from streams.access import SYSTEM, Actor
 from streams.errors import Refusal
-from streams.log import client, keys, notes
+from streams.log import connecting, keys, notes
 from streams.log.append import append
 from streams.log.client import Log
 from streams.log.errors import StoreUnavailable
@@ -35,7 +35,7 @@ LONG_ENOUGH_S = 0.25
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[servers.Store]:
     """A store of the test's own, which is given up after a second."""
-    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 4 * LONG_ENOUGH_S)
+    monkeypatch.setattr(connecting, "ANSWER_TIMEOUT_S", 4 * LONG_ENOUGH_S)
     with servers.store(tmp_path) as running:
         log = Log(running.url)
         monkeypatch.setattr(store, "log", lambda: log)
