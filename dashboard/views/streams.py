@@ -85,7 +85,10 @@ EXPORTED = (
 def export(request: HttpRequest, caller: Caller) -> HttpResponse:
     """The whole list that matches as CSV, by name: one plain read of each stream."""
     found = query_of(request.GET).streams(caller)
-    figures = {name.pk: figures for name, figures in selectors.stream_figures(found)}
+    told = selectors.stream_figures(found)
+    figures = {name.pk: figures for name, figures in told}
+    away = selectors.ids_away([name.stream_id for name, _ in told])
+    unknown = {name.pk for name, _ in told if name.stream_id in away}
     fields = ("pk", "name", "ttl", "max_messages", "max_bytes", "labels", "created_at")
     lines = [exports.csv_line(EXPORTED)]
     for pk, name, ttl, max_messages, max_bytes, labels, created in found.values_list(*fields):
@@ -94,10 +97,8 @@ def export(request: HttpRequest, caller: Caller) -> HttpResponse:
             continue
         values = (
             name,
-            held.messages,
-            held.bytes,
-            held.lag,
-            formats.iso_local(held.last_ms) if held.last_ms else "",
+            *(("", "", "") if pk in unknown else (held.messages, held.bytes, held.lag)),
+            formats.iso_local(held.last_ms) if held.last_ms and pk not in unknown else "",
             *("" if limit is None else limit for limit in (ttl, max_messages, max_bytes)),
             " ".join(f"{label}:{value}" for label, value in sorted(labels.items())),
             formats.iso_local(int(created.timestamp() * 1000)),

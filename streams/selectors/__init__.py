@@ -10,7 +10,13 @@ from streams.selectors.alerts import (
     rule_view,
     rules_of,
 )
-from streams.selectors.away import ServersAway, memory_away_since_ms, servers_away, streams_away
+from streams.selectors.away import (
+    ServersAway,
+    ids_away,
+    memory_away_since_ms,
+    servers_away,
+    streams_away,
+)
 from streams.selectors.back_tests import back_test
 from streams.selectors.baselines import UsualNow, rate_lately, usual_now
 from streams.selectors.damaged import DamagedPart, damaged_in, damaged_parts
@@ -265,6 +271,7 @@ __all__ = [
     "history_position_newest",
     "history_totals",
     "hours_published",
+    "ids_away",
     "in_flight",
     "is_last_admin",
     "is_store_emptied",

@@ -1,5 +1,6 @@
 """Which servers of the store do not answer while others do, and how many streams nobody can ask for it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -43,6 +44,11 @@ def memory_away_since_ms() -> int | None:
     return None if since_s is None else int(since_s * 1000)
 
 
+def ids_away(stream_ids: Sequence[str]) -> set[str]:
+    """Those of some streams, by their internal ids, that lie on a server that does not answer."""
+    return {*stream_ids} - {*store.log().run(one(Reachable(stream_ids)))} if stream_ids else set()
+
+
 def streams_away(caller: Caller) -> int:
     """How many of the streams that a caller may see lie on a server that does not answer."""
     found = streams_of(caller).order_by()
@@ -51,7 +57,7 @@ def streams_away(caller: Caller) -> int:
             return 0
         found = found.filter(storage=Storage.MEMORY)
     stream_ids = list(found.values_list("stream_id", flat=True))
-    return len(stream_ids) - len(store.log().run(one(Reachable(stream_ids)))) if stream_ids else 0
+    return len(ids_away(stream_ids))
 
 
 def _is_cluster() -> bool:

@@ -1,6 +1,7 @@
 """The server of the streams in memory hangs, and the durable one is well: open pages say what fresh ones do, soon."""
 
 import asyncio
+import csv
 import json
 import os
 import re
@@ -90,6 +91,19 @@ def test_no_list_waits_longer_than_a_second_for_it(
         assert owner.get("/streams/memo/").status_code == 503
         assert watch.elapsed_s < 2.5
     until(lambda: owner.get("/streams/memo/").status_code == 200, within_s=5)
+
+
+def test_a_list_as_a_file_leaves_open_what_nobody_knows(
+    owner: Client, volatile: servers.Store, streams: None
+) -> None:
+    def told() -> dict[str, list[str]]:
+        _head, *rows = csv.reader(owner.get("/streams/_export/").content.decode().splitlines())
+        return {name: figures[:4] for name, *figures in rows}
+
+    assert [figures[:1] for figures in told().values()] == [["2"], ["2"]]
+    with hanging(volatile):
+        assert told()["memo"] == ["", "", "", ""]
+        assert told()["kept"][0] == "2"
 
 
 def test_the_overview_says_what_is_away_since_when_and_what_works(
