@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Request, expect
 
 from tests.e2e.conftest import OpenPage, Watched, publish
 from tests.product import Product
@@ -291,15 +291,20 @@ def test_a_first_load_is_under_150_kilobytes(
 ) -> None:
     api.post("/streams/", json=[{"name": f"{unique}-{number}"} for number in range(100)]).raise_for_status()
     page = anonymous()
-    loaded: list[int] = []
-    page.on("requestfinished", lambda request: loaded.append(request.sizes()["responseBodySize"]))
+    # On a slow machine a list may be asked for again before all is there.
+    loaded: dict[str, int] = {}
+
+    def note(request: Request) -> None:
+        loaded.setdefault(request.url, request.sizes()["responseBodySize"])
+
+    page.on("requestfinished", note)
     page.goto(f"/login/?next={quote(path)}")
     page.get_by_label("Username").fill("admin")
     page.get_by_label("Password").fill(running.password)
     page.get_by_role("button", name="Log in").click()
     page.wait_for_url(path)
     page.wait_for_load_state("networkidle")
-    assert 0 < sum(loaded) < 150 * 1024
+    assert 0 < sum(loaded.values()) < 150 * 1024
 
 
 def test_a_stream_that_is_not_there_says_so(page: Page, watched: Watched) -> None:

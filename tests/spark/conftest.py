@@ -18,7 +18,7 @@ from tests.spark.published import Published
 
 _numbers = itertools.count(1)
 
-TIMEOUT_S = 400
+TIMEOUT_S = 900
 """A cold JVM and its Python workers take a minute on a machine with other things to do."""
 
 
