@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import time
+from http import HTTPStatus
 
 from streams.exchange import current
 
@@ -24,7 +25,10 @@ class NotRefusedSockets(logging.Filter):
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.getMessage() != "ASGI callable returned without completing handshake."
+        if record.getMessage() != "ASGI callable returned without completing handshake.":
+            return True
+        exchange = current()
+        return exchange is None or exchange.status != HTTPStatus.FORBIDDEN
 
 
 class JsonFormatter(logging.Formatter):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +90,17 @@ def store(
     finally:
         if running.child.lives():
             running.stop()
+
+
+@contextmanager
+def hanging(running: Store) -> Iterator[None]:
+    """It is there and answers nothing, as long as this lasts."""
+    assert running.child.pid is not None
+    os.kill(running.child.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(running.child.pid, signal.SIGCONT)
 
 
 def debian_redis() -> str:

@@ -308,10 +308,8 @@ class AsyncLog:
         return self.clock
 
     async def _script(self, call: Script) -> Any:
-        server, command = (
-            self._server(routing.is_for_memory(call)),
-            scripts.call(call, (await self._looked()).told()),
-        )
+        server = self._server(routing.is_for_memory(call))
+        command = scripts.call(call, (await self._looked()).told())
         try:
             return await server.call(command)
         except ResponseError as error:

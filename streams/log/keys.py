@@ -151,7 +151,7 @@ def by_key(stream_id: str) -> str:
 
 
 def expiry(stream_id: str) -> str:
-    """Sorted set: offset by unix ms, of messages with a time to live of their own."""
+    """Sorted set: offset by the steady ms at which it ends, of messages with a time to live of their own."""
     return f"okmq:{{{stream_id}}}:exp"
 
 

@@ -36,7 +36,7 @@ _HEADER = re.compile(r"^-- (include|flags): (.+)$", re.MULTILINE)
 
 
 def call(script: Script, time: int | str) -> tuple[Any, ...]:
-    """The command that calls a script's function, which is told the time (``clock.Reading.told``) with each call."""
+    """The command that calls a script's function, which is told the time with it (``clock.SteadyClock.told``)."""
     return ("FCALL", _function(script.name), len(script.keys), *script.keys, *script.args, time)
 
 

@@ -281,9 +281,8 @@ def _take_away(findings: Sequence[Finding]) -> None:
             stream__stream_id=stream_id, name__in={part.group for part in parts}
         ):
             kinds = {(part.kind, part.name) for part in parts if part.group == group.name}
-            with suppress(
-                Damaged, StreamNotFound
-            ):  # something else is, or the stream is told of in the next round
+            # Where something else is damaged, or the stream is yet to be told of, the next round looks again.
+            with suppress(Damaged, StreamNotFound):
                 if kinds & fsck_groups.WITHOUT_IT_NONE:
                     _begin_again(group)
                 settings = groups.published(group.log_settings)[0]

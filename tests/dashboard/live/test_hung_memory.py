@@ -3,11 +3,9 @@
 import asyncio
 import csv
 import json
-import os
 import re
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -64,16 +62,6 @@ def streams(volatile: servers.Store, make_stream: MakeStream) -> None:
         group_create(make_stream(name, bodies=[b"1", b"22"], **kind), name="g", settings={}, actor=SYSTEM)
 
 
-@contextmanager
-def hanging(running: servers.Store) -> Iterator[None]:
-    assert running.child.pid is not None
-    os.kill(running.child.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(running.child.pid, signal.SIGCONT)
-
-
 def text_of(answer: Any) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())))
 
@@ -82,7 +70,7 @@ def test_no_list_waits_longer_than_a_second_for_it(
     owner: Client, volatile: servers.Store, streams: None
 ) -> None:
     assert [owner.get(path).status_code for path in LISTS] == [200] * len(LISTS)
-    with hanging(volatile):
+    with servers.hanging(volatile):
         for path in LISTS * 2:
             watch = Stopwatch()
             assert owner.get(path).status_code == 200
@@ -101,7 +89,7 @@ def test_a_list_as_a_file_leaves_open_what_nobody_knows(
         return {name: figures[:4] for name, *figures in rows}
 
     assert [figures[:1] for figures in told().values()] == [["2"], ["2"]]
-    with hanging(volatile):
+    with servers.hanging(volatile):
         assert told()["memo"] == ["", "", "", ""]
         assert told()["kept"][0] == "2"
 
@@ -117,7 +105,7 @@ def test_the_overview_says_what_is_away_since_when_and_what_works(
     try:
         before = text_of(owner.get("/"))
         assert (said.search(before), "valkey-memory running" in before) == (None, True)
-        with hanging(volatile):
+        with servers.hanging(volatile):
             for headers in ({}, {"HX-Request": "true"}):
                 told = text_of(owner.get("/", headers=headers))
                 assert said.search(told)
@@ -140,7 +128,7 @@ async def test_what_an_open_page_is_told_is_what_a_fresh_one_shows(
         await page.subscribe("overview", "stream:memo", "group:memo/g", "stream:kept")
         stream, group, sums = await seen(page, lambda stream, group, sums: sums["messages"] == 4)
         assert (stream["messages"], group["is_away"], sums["unavailable"]) == (2, False, 0)
-        with hanging(volatile):
+        with servers.hanging(volatile):
             stream, group, sums = await seen(
                 page,
                 lambda stream, group, sums: (

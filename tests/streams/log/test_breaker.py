@@ -1,11 +1,9 @@
 """A server that hangs is waited for once: what is asked of it from then on fails at once, until it is back."""
 
 import asyncio
-import os
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,16 +46,6 @@ def log(durable: servers.Store, volatile: servers.Store) -> Iterator[Log]:
         yield both
 
 
-@contextmanager
-def hanging(running: servers.Store) -> Iterator[None]:
-    assert running.child.pid is not None
-    os.kill(running.child.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(running.child.pid, signal.SIGCONT)
-
-
 def is_away(log: Log) -> bool:
     return log.memory_away_since_s is not None
 
@@ -74,7 +62,7 @@ def test_what_looks_at_many_streams_waits_a_second_and_the_next_not_at_all(
     log: Log, volatile: servers.Store
 ) -> None:
     assert not is_away(log)
-    with hanging(volatile):
+    with servers.hanging(volatile):
         watch = Stopwatch()
         assert list(log.run(stats.inspect_many([DURABLE, FLEETING]))) == [DURABLE]
         assert watch.elapsed_s < 2
@@ -92,7 +80,7 @@ def test_callers_share_one_wait_and_what_they_asked_is_served_within_two_seconds
     log: Log, volatile: servers.Store
 ) -> None:
     log.run(one(Reachable([FLEETING])))
-    with hanging(volatile):
+    with servers.hanging(volatile):
         log.run(one(Reachable([FLEETING])))
         watch = Stopwatch()
         with ThreadPoolExecutor(8) as threads:
@@ -105,7 +93,7 @@ def test_a_publish_that_met_the_silence_first_ends_by_its_own_deadline_and_opens
     log: Log, durable: servers.Store, volatile: servers.Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connecting, "ANSWER_TIMEOUT_S", 2.0)
-    with closing(Log(durable.url, memory_url=volatile.url)) as waiting, hanging(volatile):
+    with closing(Log(durable.url, memory_url=volatile.url)) as waiting, servers.hanging(volatile):
         watch = Stopwatch()
         assert not publishes(waiting)
         assert watch.elapsed_s > 1.5
@@ -121,7 +109,7 @@ def test_coroutines_do_not_wait_for_it_either(
         others = AsyncLog(durable.url, memory_url=volatile.url)
         try:
             assert FLEETING in await others.run(one(Reachable([FLEETING])))
-            with hanging(volatile):
+            with servers.hanging(volatile):
                 watch = Stopwatch()
                 assert list(await others.run(stats.inspect_many([DURABLE, FLEETING]))) == [DURABLE]
                 assert watch.elapsed_s < 2
@@ -154,7 +142,7 @@ def test_what_one_connection_found_out_others_of_the_process_know(
         finally:
             await others.close()
 
-    with hanging(volatile):
+    with servers.hanging(volatile):
         log.run(one(Reachable([FLEETING])))
         assert asyncio.run(refused()) < 0.5
 
@@ -170,10 +158,10 @@ def test_the_first_call_after_its_return_is_served_where_nobody_has_asked_since(
             await others.close()
 
     monkeypatch.setattr(breaker, "ASKED_EVERY_S", 0.0)
-    with hanging(volatile):
+    with servers.hanging(volatile):
         assert log.run(one(Reachable([FLEETING]))) == []
     assert publishes(log)
-    with hanging(volatile):
+    with servers.hanging(volatile):
         assert log.run(one(Reachable([FLEETING]))) == []
     asyncio.run(publish())
 
