@@ -118,6 +118,12 @@ def group_change_command(base_url: str, stream: str, group: Group) -> str:
 
 @register.simple_tag
 def seek_command(base_url: str, stream: str, group: str, preview: Any) -> str:
-    """The seek that a preview shows, by the API."""
-    body = json.dumps({"position": "offset", "offset": preview.after})
-    return call(f"{_groups(base_url, stream)}{group}/seek", body=body)
+    """The seek that a preview shows, by the API; below it the same with what the history can bring."""
+    address = f"{_groups(base_url, stream)}{group}/seek"
+    bodies: list[dict[str, Any]] = [{"position": "offset", "offset": preview.after}]
+    if (gone := preview.gone) and gone.in_history:
+        place: dict[str, Any] = {"position": "offset", "offset": gone.from_offset}
+        if gone.since is not None:
+            place = {"position": "timestamp", "timestamp": gone.since.isoformat()}
+        bodies.append({**place, "history": True})
+    return "\n\n".join(call(address, body=json.dumps(body)) for body in bodies)

@@ -1,7 +1,10 @@
 """Seeks with a preview and an undo, and dead letters in bulk, in the console."""
 
+import json
 import re
 from datetime import UTC, datetime
+from html import unescape
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -30,6 +33,13 @@ def billing(make_stream: MakeStream) -> Group:
     group = make_group(make_stream("orders", bodies=BODIES))
     store.log().run(groups.ack(group.stream.stream_id, "billing", "leases", fetched(group, limit=10)))
     return group
+
+
+def seeks_as_code(page: str) -> list[dict[str, Any]]:
+    """The bodies of the seeks that a page shows as curl, in their order."""
+    return [
+        json.loads(body) for body in re.findall(r"/seek \\\n(?:  -H .*\n)*  -d '([^']*)'", unescape(page))
+    ]
 
 
 def position(group: Group) -> int:
@@ -70,13 +80,17 @@ def test_a_place_older_than_the_stream_says_what_the_history_holds_and_brings_it
     page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
     assert "Offsets 3 to 15 are no longer in the stream" in page
     assert "The history does not have them either." in page
+    assert seeks_as_code(page) == [{"position": "offset", "offset": 16}]
     assert 'name="history"' not in page
     store.log().run(config.archived_set(stream_id, 15))
     page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
     assert "At most 13 of these messages are in the history." in page
     assert 'name="gone_from" value="3"' in page
+    assert seeks_as_code(page)[1] == {"position": "offset", "offset": 3, "history": True}
     page = owner.get(f"{PAGE}?position=timestamp&at=2001-01-01+00:00Z").content.decode()
     assert "Messages published from that time up to offset 15 are no longer in the stream" in page
+    since = "2001-01-01T00:00:00+00:00"
+    assert seeks_as_code(page)[1] == {"position": "timestamp", "timestamp": since, "history": True}
     sent = dict(re.findall(r'name="(next_offset|seen_from|gone_since)" value="([^"]*)"', page))
     answer = owner.post(f"{PAGE}seek/", {**sent, "history": "1"}, follow=True)
     replay = Replay.objects.get()
