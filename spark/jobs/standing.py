@@ -11,7 +11,7 @@ from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.transforms import standing as transforms
 from streams.log.config import Registered
-from streams.log.counts import MEASURES, Counts
+from streams.log.counts import HIGHEST, MEASURES, Counts, Quiet
 
 RECORDS_AT_ONCE = 10_000
 """Records of one run of the counting: some hours of a worker that makes one a second."""
@@ -28,8 +28,11 @@ class Stood:
         counted_first: as the first of all that says them has them; None in windows that this does not lie in.
         counted_grown: by how much they grew from sample to sample, without what the first of all brought.
         ack_ms, ack_ms_first, ack_ms_grown: the same of ms from publish to acknowledgement → how many messages.
-        highest: measure → its highest value.
+        highest: each of ``HIGHEST`` → its highest value; what no sample says is not in it.
         seen: measure → value → in how many samples; values as ``spark.transforms.standing.bucket`` counts them.
+        statuses: status → in how many samples; None without a sample that says it.
+        edge_ms: the lowest, in how many ms a limit removes the oldest message not acknowledged.
+        quiet: what ``streams.log.counts.quiet_kept`` keeps; None without a sample that says it.
     """
 
     stream_id: str
@@ -46,6 +49,9 @@ class Stood:
     ack_ms_grown: dict[str, int]
     highest: dict[str, int]
     seen: dict[str, dict[int, int]]
+    statuses: dict[str, int] | None
+    edge_ms: int | None
+    quiet: list[Quiet] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +117,11 @@ def _stood(row: Row) -> Stood:
         ack_ms=_counts(known["ack_ms_last"]),
         ack_ms_first=_counts(known["ack_ms_first"]),
         ack_ms_grown=dict(known["ack_ms_grown"] or {}),
-        highest={name: known[f"{name}_max"] for name in MEASURES if known[f"{name}_max"] is not None},
+        highest={name: known[f"{name}_max"] for name in HIGHEST if known[f"{name}_max"] is not None},
         seen={name: _by_value(known[f"{name}_seen"]) for name in MEASURES},
+        statuses=dict(known["status_seen"] or {}) or None,
+        edge_ms=known["edge_ms_min"],
+        quiet=[(each["at"], each["ms"]) for each in known["quiet"]] or None,
     )
 
 

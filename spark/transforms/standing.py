@@ -5,7 +5,7 @@ from pyspark.sql import functions as sf
 
 from spark.transforms.rollups import STEPS
 from streams.log import keys
-from streams.log.counts import MEASURES, OF_GROUPS, OF_STREAMS
+from streams.log.counts import HIGHEST, MEASURES, OF_GROUPS, OF_STREAMS
 
 KINDS = ("counted", "ack_ms")
 """What only grows while a stream or a group lives: its counters, and how long acknowledgements took."""
@@ -17,10 +17,20 @@ _RECORD = f"""
     at bigint,
     streams map<string, struct<lag: bigint, {", ".join(f"{name}: bigint" for name in OF_STREAMS)}>>,
     groups map<string, map<string, struct<lag: bigint, lag_seconds: double, made: bigint, ack_ms: map<string, bigint>,
+        status: string, dead: bigint, edge: double, quiet: double,
         {", ".join(f"{name}: bigint" for name in OF_GROUPS)}>>>
 """
 
 _COUNTS = "struct<made_ms: bigint, of: map<string, bigint>>"
+
+_OF_GROUPS_ONLY = {
+    "lag_ms": "bigint",
+    "dead": "bigint",
+    "status": "string",
+    "edge_ms": "bigint",
+    "quiet": "struct<at: bigint, ms: bigint>",
+}
+"""What a sample of a stream's own position does not say."""
 
 
 def samples(records: DataFrame) -> DataFrame:
@@ -30,9 +40,11 @@ def samples(records: DataFrame) -> DataFrame:
         records: has ``offset``, and ``body`` as the worker writes it.
 
     Returns:
-        ``stream_id, group, offset, at`` (unix ms), ``MEASURES``, and each of ``KINDS`` as a ``made_ms`` (which life
-        this is of) and a map ``of`` what was counted in it, ever: ``counted`` by name, ``ack_ms`` by the ms from
-        publish to acknowledgement, as text; null where there is no such thing.
+        ``stream_id, group, offset, at`` (unix ms), each of ``HIGHEST``, ``status``, ``edge_ms`` (in how many ms a limit
+        removes the oldest message not acknowledged), ``quiet`` (``at``, and the ``ms`` that nobody had fetched or
+        acknowledged by then), and each of ``KINDS`` as a ``made_ms`` (which life this is of) and a map ``of`` what was
+        counted in it, ever: ``counted`` by name, ``ack_ms`` by the ms from publish to acknowledgement, as text; null
+        where there is no such thing.
     """
     parsed = records.select("offset", sf.from_json("body", _RECORD).alias("record")).select(
         "offset", "record.*"
@@ -49,14 +61,18 @@ def samples(records: DataFrame) -> DataFrame:
     return of_streams.select(
         *named,
         "is.lag",
-        sf.lit(None).cast("bigint").alias("lag_ms"),
+        *[sf.lit(None).cast(kind).alias(name) for name, kind in _OF_GROUPS_ONLY.items()],
         _counts(of_one_life, _by_name(OF_STREAMS)).alias("counted"),
         sf.lit(None).cast(_COUNTS).alias("ack_ms"),
     ).union(
         of_groups.select(
             *named,
             "is.lag",
-            sf.round(sf.col("is.lag_seconds") * 1000).cast("bigint").alias("lag_ms"),
+            _ms("lag_seconds").alias("lag_ms"),
+            "is.dead",
+            "is.status",
+            _ms("edge").alias("edge_ms"),
+            sf.when(sf.col("is.quiet").isNotNull(), sf.struct("at", _ms("quiet").alias("ms"))).alias("quiet"),
             _counts(sf.col("is.made"), _by_name(OF_GROUPS)).alias("counted"),
             _counts(sf.col("is.made"), sf.col("is.ack_ms")).alias("ack_ms"),
         )
@@ -70,12 +86,13 @@ def standing(sampled: DataFrame) -> DataFrame:
         sampled: what ``samples`` gives.
 
     Returns:
-        ``stream_id, group, step, start_s`` (unix seconds), ``samples, last_ms``, the highest of each of ``MEASURES``
-        (``lag_max``) and a map of how often each value was seen (``lag_seen``). Of each of ``KINDS`` what the last
-        sample has (``counted_last``), by how much it grew from sample to sample (a map ``counted_grown``), and, in the
-        windows that the first sample lies in which says it, what that has (``counted_first``): by how much it grew
-        there only who knows what was counted before can tell. Samples follow each other by offset, whatever their
-        clock.
+        ``stream_id, group, step, start_s`` (unix seconds), ``samples, last_ms``, the highest of each of ``HIGHEST``
+        (``lag_max``), the lowest edge (``edge_ms_min``), a map of how often each value of ``MEASURES`` and each status
+        was seen (``lag_seen``), and of ``quiet`` what ``streams.log.counts.quiet_kept`` keeps, an array. Of each of
+        ``KINDS`` what the last sample has (``counted_last``), by how much it grew from sample to sample (a map
+        ``counted_grown``), and, in the windows that the first sample lies in which says it, what that has
+        (``counted_first``): by how much it grew there only who knows what was counted before can tell. Samples follow
+        each other by offset, whatever their clock.
     """
     steps = sf.explode(sf.array(*[sf.lit(step) for step in STEPS])).alias("step")
     tagged = (
@@ -87,7 +104,9 @@ def standing(sampled: DataFrame) -> DataFrame:
     totals = tagged.groupBy(*window).agg(
         sf.count(sf.lit(1)).alias("samples"),
         sf.max("at").alias("last_ms"),
-        *[sf.max(name).alias(f"{name}_max") for name in MEASURES],
+        *[sf.max(name).alias(f"{name}_max") for name in HIGHEST],
+        sf.min("edge_ms").alias("edge_ms_min"),
+        _quiet_kept().alias("quiet"),
         *[_last(name).alias(f"{name}_last") for name in KINDS],
         *[sf.first(f"{name}_first", ignorenulls=True).alias(f"{name}_first") for name in KINDS],
     )
@@ -98,6 +117,11 @@ def bucket(value: Column) -> Column:
     """The number under which a whole number is counted: the lowest with the same first ``EXACT_BITS`` binary digits."""
     shift = sf.greatest(sf.lit(0), sf.length(sf.bin(value)) - EXACT_BITS)
     return sf.floor(value / sf.pow(sf.lit(2), shift)).cast("bigint") * sf.pow(sf.lit(2), shift).cast("bigint")
+
+
+def _ms(seconds: str) -> Column:
+    """What a sample has in seconds, in whole ms."""
+    return sf.round(sf.col(f"is.{seconds}") * 1000).cast("bigint")
 
 
 def _by_name(names: tuple[str, ...]) -> Column:
@@ -144,9 +168,19 @@ def _last(name: str) -> Column:
     return sf.max_by(name, sf.when(sf.col(name).isNotNull(), sf.col("offset")))
 
 
+def _quiet_kept() -> Column:
+    """As ``streams.log.counts.quiet_kept``; an empty array where no sample says it."""
+    at, ms = sf.col("quiet.at"), sf.col("quiet.ms")
+    longest, shortest, last = sf.struct(ms, -at), sf.struct(-ms, -at), sf.struct(at, ms)
+    is_known = sf.col("quiet").isNotNull()
+    kept = [sf.max_by("quiet", sf.when(is_known, order)) for order in (longest, shortest, last)]
+    return sf.array_sort(sf.array_distinct(sf.array_compact(sf.array(*kept))))
+
+
 def _added_up(tagged: DataFrame, window: tuple[str, ...]) -> DataFrame:
-    """Of each window how often each value of ``MEASURES`` was seen, and by how much all of ``KINDS`` grew."""
+    """Of each window how often each status and each value of ``MEASURES`` was seen, and by how much ``KINDS`` grew."""
     seen = {f"{name}_seen": _once(bucket(sf.col(name))) for name in MEASURES}
+    seen |= {"status_seen": _once(sf.col("status"))}
     summed = {**seen, **{f"{name}_grown": sf.map_entries(f"{name}_grown") for name in KINDS}}
     entries = sf.array(
         *[sf.struct(sf.lit(what).alias("what"), of.alias("entries")) for what, of in summed.items()]

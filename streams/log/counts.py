@@ -1,6 +1,6 @@
 """What the worker's samples tell of streams and groups: counts that only grow, and what goes up and down."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 OF_GROUPS = ("deliveries", "acked", "redelivered", "dead_lettered", "lost")
@@ -13,6 +13,12 @@ COUNTERS = (*OF_GROUPS, *OF_STREAMS)
 
 MEASURES = ("lag", "lag_ms")
 """What goes up and down: messages that were not delivered yet, and the age of the oldest not acknowledged."""
+
+HIGHEST = (*MEASURES, "dead")
+"""Of what the highest value of a window is kept: of these, and of the dead letters that there were."""
+
+Quiet = tuple[int, int]
+"""Unix ms of a sample, and for how many ms nobody had fetched or acknowledged by then."""
 
 
 class Counts(NamedTuple):
@@ -42,3 +48,19 @@ def _is_another_life(before: Counts, now: Counts) -> bool:
     if before.made_ms is not None and now.made_ms is not None:
         return before.made_ms != now.made_ms
     return any(count < before.of.get(name, 0) for name, count in now.of.items())
+
+
+def quiet_kept(seen: Iterable[Quiet]) -> list[Quiet]:
+    """Of the samples of a window those that tell when silences began and ended, ascending: the first of those after the
+    longest silence, the first after the shortest, and the last of all.
+
+    What is kept of parts of a window, together, has what is kept of the whole. ``spark.transforms.standing`` does the
+    same between the samples of a run.
+    """
+    found = sorted(seen)
+    longest, shortest = max(found, key=_ms), min(found, key=_ms)
+    return sorted({longest, shortest, found[-1]})
+
+
+def _ms(seen: Quiet) -> int:
+    return seen[1]

@@ -25,6 +25,13 @@ class StandingRollup(models.Model):
         ack_ms_seen: ms from publish to acknowledgement → of how many messages acknowledged in this window (see
             ``streams.log.latency.place_of``).
         ack_ms_ever: the same of all messages that the group ever acknowledged, as the last sample has it; of days only.
+        status_seen: status → in how many samples; of groups only, as what follows is, and null where samples do not say
+            it or an earlier version counted them.
+        dead_max: the most dead letters that there were.
+        edge_ms_min: the lowest, in how many ms a limit removes the oldest message not acknowledged; null also where no
+            limit was about to.
+        quiet: of some samples (see ``streams.log.counts.quiet_kept``), ascending, unix ms and for how many ms nobody
+            had fetched or acknowledged by then.
     """
 
     stream_id = models.CharField(max_length=12)
@@ -48,6 +55,10 @@ class StandingRollup(models.Model):
     lag_ms_seen = models.JSONField(default=dict)
     ack_ms_seen = models.JSONField(default=dict, db_default={})
     ack_ms_ever = models.JSONField(null=True)
+    status_seen = models.JSONField(null=True)
+    dead_max = models.PositiveBigIntegerField(null=True)
+    edge_ms_min = models.BigIntegerField(null=True)
+    quiet = models.JSONField(null=True)
 
     class Meta:
         ordering: ClassVar = ["start"]

@@ -15,6 +15,9 @@ from streams.selectors.samples import METRICS_STREAM
 
 SHARES = (0.5, 0.9, 0.99)
 
+OF_RULES = ("status_seen", "quiet")
+"""What nothing but a look back of an alert rule reads, too large to come along for nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lags:
@@ -83,7 +86,7 @@ def groups_past(
 def groups_counted(stream_ids: Collection[str], *, most: int) -> list[tuple[str, str, str, GroupStep]]:
     """The hours and days of the groups of streams, as stream id, group, step and how it stood; at most so many."""
     rows = StandingRollup.objects.filter(stream_id__in=stream_ids, step__in=[Step.HOUR, Step.DAY])
-    ordered = rows.exclude(group="").order_by("stream_id", "group", "step", "start")[:most]
+    ordered = rows.exclude(group="").order_by("stream_id", "group", "step", "start").defer(*OF_RULES)[:most]
     return [
         (*of, each)
         for of, some in groupby(ordered, key=lambda row: (row.stream_id, row.group, row.step))
@@ -165,7 +168,7 @@ def _rows(
         rows = rows.filter(start__gte=since)
     if until is not None:
         rows = rows.filter(start__lt=until)
-    return rows.order_by("start")
+    return rows.order_by("start").defer(*OF_RULES)
 
 
 def _before(stream: Stream, group: str, *, step: str, since: datetime | None) -> StandingRollup | None:

@@ -1,7 +1,7 @@
 """Storing how groups stood, as Spark counted it from the worker's samples."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from streams.log.counts import COUNTERS, MEASURES, Counts, grown
+from streams.log.counts import COUNTERS, HIGHEST, MEASURES, Counts, Quiet, grown, quiet_kept
 from streams.models import Event, RemovalCount, RollupPosition, Run, StandingRollup, Stream
 from streams.models.history import Step
 from streams.services.history import Progressed
@@ -24,6 +24,8 @@ class StoodPoint:
         counted_first: as the first of all samples has them that are new, where it lies in this window.
         counted_grown: by how much they grew from one new sample to the next.
         ack_ms, ack_ms_first, ack_ms_grown: the same of ms from publish to acknowledgement → how many messages.
+        highest: each of ``HIGHEST`` → its highest value.
+        statuses, edge_ms, quiet: as ``status_seen``, ``edge_ms_min`` and ``quiet``; None where no sample says it.
     """
 
     stream_id: str
@@ -40,6 +42,9 @@ class StoodPoint:
     ack_ms_grown: Mapping[str, int]
     highest: Mapping[str, int]
     seen: Mapping[str, Mapping[int, int]]
+    statuses: Mapping[str, int] | None = None
+    edge_ms: int | None = None
+    quiet: Sequence[Quiet] | None = None
 
 
 @transaction.atomic
@@ -88,7 +93,11 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run
             "grown",
             "ack_ms_seen",
             "ack_ms_ever",
-            *(f"{name}_{what}" for name in MEASURES for what in ("max", "seen")),
+            *(f"{name}_seen" for name in MEASURES),
+            *(f"{name}_max" for name in HIGHEST),
+            "status_seen",
+            "edge_ms_min",
+            "quiet",
         ],
     )
     return len(rows)
@@ -182,17 +191,30 @@ def _added(before: StandingRollup | None, new: StoodPoint, held: Held) -> Standi
             setattr(row, name, count)
     if row.grown is not None:
         row.grown = dict(Counter(row.grown) + _since(held.counted, new.counted_first, new.counted_grown))
+    _add_watched(row, new)
     for name in MEASURES:
-        highest = [
-            value for value in (getattr(row, f"{name}_max"), new.highest.get(name)) if value is not None
-        ]
-        setattr(row, f"{name}_max", max(highest, default=None))
         setattr(row, f"{name}_seen", _together(getattr(row, f"{name}_seen"), new.seen.get(name, {})))
     acknowledged = _since(held.ack_ms, new.ack_ms_first, new.ack_ms_grown)
     row.ack_ms_seen = _together(row.ack_ms_seen, {int(place): count for place, count in acknowledged.items()})
     if new.step == Step.DAY and new.ack_ms is not None:
         row.ack_ms_ever = dict(new.ack_ms.of)
     return row
+
+
+def _add_watched(row: StandingRollup, new: StoodPoint) -> None:
+    """What new samples say of how far it went: the highest, the lowest, which statuses, when nobody was there."""
+    for name in HIGHEST:
+        highest = _known(getattr(row, f"{name}_max"), new.highest.get(name))
+        setattr(row, f"{name}_max", max(highest, default=None))
+    row.edge_ms_min = min(_known(row.edge_ms_min, new.edge_ms), default=None)
+    if new.statuses is not None:
+        row.status_seen = dict(Counter(row.status_seen or {}) + Counter(new.statuses))
+    if new.quiet is not None:
+        row.quiet = quiet_kept([*map(tuple, row.quiet or ()), *new.quiet])
+
+
+def _known(*values: int | None) -> list[int]:
+    return [value for value in values if value is not None]
 
 
 def _since(held: Counts | None, first: Counts | None, inside: Mapping[str, int]) -> Counter[str]:

@@ -26,6 +26,7 @@ from tests.spark.published import Published
 pytestmark = pytest.mark.spark
 
 BEGIN_MS = 1_767_225_600_000 + 57 * 60_000  # 2026-01-01T00:57Z: the samples cross an hour
+STATUSES = ("ok", "slow", "catching up", "unknown")
 LENGTHS_S = {"minute": 60, "hour": 3600, "day": 86_400}
 
 Stood = dict[tuple[str, str, str, int], dict[str, Any]]
@@ -34,8 +35,8 @@ Stood = dict[tuple[str, str, str, int], dict[str, Any]]
 def made(count: int) -> list[dict[str, Any]]:
     """Records as the worker writes them: of streams each second, of groups every ten; some of an earlier version.
 
-    Group ``h`` is deleted and made again inside a minute, one of its lives outgrows the one before at once, and once
-    the store lost its last moments. Stream ``m-s`` was in memory and lost.
+    These say no status and what goes with it. Group ``h`` is deleted and made again inside a minute, one of its lives
+    outgrows the one before at once, and once the store lost its last moments. Stream ``m-s`` was in memory and lost.
     """
     chance = random.Random(7)
     ever: dict[str, int] = defaultdict(int)
@@ -74,8 +75,8 @@ def made(count: int) -> list[dict[str, Any]]:
                 groups[group] = {
                     "lag": chance.randrange(300),
                     "lag_seconds": round(chance.paretovariate(0.5) % 10_000, 3),
-                    "status": "ok",
                     "made": lives[group],
+                    **(watched(chance) if n < 60 or n % 40 else {}),
                     **{name: ever[group + name] for name in OF_GROUPS},
                     **({"ack_ms": ack_ms[group]} if n % 70 else {}),
                 }
@@ -84,6 +85,16 @@ def made(count: int) -> list[dict[str, Any]]:
             records.append({"at": BEGIN_MS + n * 1000 + 3, "streams": {}, "groups": {"s": groups}})
     records.append({"at": BEGIN_MS, "streams": {"s": {"name": "a", "lag": 1}}})
     return records
+
+
+def watched(chance: random.Random) -> dict[str, Any]:
+    """What rules watch besides; often nobody is about to lose anything, and the same silence is seen twice."""
+    return {
+        "status": chance.choice(STATUSES),
+        "dead": chance.randrange(10),
+        "edge": chance.choice([None, round(chance.uniform(-5, 10_000), 3)]),
+        "quiet": chance.choice([0.0, 12.5, round(chance.uniform(0, 100), 3)]),
+    }
 
 
 def bucket_by_hand(value: int) -> int:
@@ -112,6 +123,9 @@ def stood_by_hand(records: list[dict[str, Any]]) -> Stood:
                 "ack_ms": None,
                 "highest": {},
                 "seen": {"lag": {}, "lag_ms": {}},
+                "statuses": Counter(),
+                "edges": [],
+                "quiet": [],
             }
             held = found.setdefault((stream_id, group, step, start_s), empty)
             held["samples"] += 1
@@ -121,11 +135,34 @@ def stood_by_hand(records: list[dict[str, Any]]) -> Stood:
             values = {"lag": figures["lag"]}
             if group:
                 values["lag_ms"] = round(figures["lag_seconds"] * 1000)
+            held["statuses"] += Counter([figures["status"]] if "status" in figures else [])
+            held["edges"] += in_ms(figures.get("edge"))
+            held["quiet"] += [(at_ms, ms) for ms in in_ms(figures.get("quiet"))]
+            if "dead" in figures:
+                held["highest"]["dead"] = max(figures["dead"], held["highest"].get("dead", 0))
             for name, value in values.items():
                 held["highest"][name] = max(value, held["highest"].get(name, 0))
                 place = bucket_by_hand(value)
                 held["seen"][name][place] = held["seen"][name].get(place, 0) + 1
+    for held in found.values():
+        held["edges"] = min(held["edges"], default=None)
+        held["quiet"] = kept_by_hand(held["quiet"])
     return found
+
+
+def in_ms(seconds: float | None) -> list[int]:
+    return [] if seconds is None else [round(seconds * 1000)]
+
+
+def kept_by_hand(quiet: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The first after the longest silence, the first after the shortest, and the last."""
+    silences = [ms for _, ms in quiet]
+    first_of = (
+        [next(each for each in quiet if each[1] == ms) for ms in (max(silences), min(silences))]
+        if quiet
+        else []
+    )
+    return sorted({*first_of, *quiet[-1:]})
 
 
 def stood_by_spark(stood: list[job.Stood]) -> Stood:
@@ -137,8 +174,25 @@ def stood_by_spark(stood: list[job.Stood]) -> Stood:
             "ack_ms": None if each.ack_ms is None else each.ack_ms.of,
             "highest": each.highest,
             "seen": each.seen,
+            "statuses": each.statuses or {},
+            "edges": each.edge_ms,
+            "quiet": each.quiet or [],
         }
         for each in stood
+    }
+
+
+def stood_by_rows() -> dict[tuple[str, str, str, int], Any]:
+    """What the rows of groups say of what rules watch."""
+    return {
+        (row.stream_id, row.group, row.step, int(row.start.timestamp())): (
+            row.samples,
+            row.dead_max,
+            row.status_seen or {},
+            row.edge_ms_min,
+            [tuple(each) for each in row.quiet or ()],
+        )
+        for row in StandingRollup.objects.all()
     }
 
 
@@ -203,7 +257,7 @@ def test_every_window_of_every_group_is_as_counted_by_hand_also_in_parts(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("at_once", [1000, 173])
-def test_what_a_group_did_is_counted_whole_also_where_it_was_made_again(
+def test_how_a_group_stood_is_counted_whole_also_in_parts_and_where_it_was_made_again(
     spark: SparkSession,
     published: Published,
     metrics: Registered,
@@ -237,6 +291,10 @@ def test_what_a_group_did_is_counted_whole_also_where_it_was_made_again(
         for row in StandingRollup.objects.all()
     }
     assert by_spark == grown_by_hand(records)
+    assert stood_by_rows() == {
+        window: (each["samples"], each["highest"].get("dead"), each["statuses"], each["edges"], each["quiet"])
+        for window, each in stood_by_hand(records).items()
+    }
 
 
 def test_numbers_are_counted_at_most_a_64th_too_low() -> None:

@@ -76,6 +76,25 @@ def test_later_samples_are_added_and_the_same_ones_are_not(stream: Stream) -> No
     assert RollupPosition.objects.get(stream_id="metrics").offset == 6
 
 
+def test_what_rules_watch_is_put_together_with_what_later_samples_say(stream: Stream) -> None:
+    early = stood(
+        highest={"dead": 3}, statuses={"ok": 2, "slow": 1}, edge_ms=900, quiet=[(10, 700), (20, 0), (30, 7)]
+    )
+    late = stood(highest={"dead": 1}, statuses={"slow": 1}, edge_ms=None, quiet=[(40, 700), (50, 0), (60, 9)])
+    silent = stood(highest={}, statuses=None, edge_ms=None, quiet=None)
+    for n, point in enumerate([silent, early, silent, late]):
+        standing_add([point], position=moved(n, n + 1))
+    (row,) = StandingRollup.objects.all()
+    assert (row.dead_max, row.status_seen, row.edge_ms_min) == (3, {"ok": 2, "slow": 2}, 900)
+    assert row.quiet == [[10, 700], [20, 0], [60, 9]]
+
+
+def test_what_an_earlier_version_counted_stays_unknown(stream: Stream) -> None:
+    standing_add([stood()], position=moved(0, 1))
+    (row,) = StandingRollup.objects.all()
+    assert (row.dead_max, row.status_seen, row.edge_ms_min, row.quiet) == (None, None, None, None)
+
+
 def test_samples_of_a_stream_that_has_gone_are_passed_over(stream: Stream) -> None:
     standing_add([stood(stream_id="gone"), stood()], position=moved(0, 1))
     assert list(StandingRollup.objects.values_list("stream_id", flat=True)) == ["stood"]
