@@ -92,7 +92,7 @@ class RuleWanted(RuleChanges):
 
 
 class RuleTried(RuleWanted):
-    """A rule to try on the samples that are kept."""
+    """A rule to try on what is kept."""
 
     name = Name(required=False)
 

@@ -171,7 +171,7 @@ class AlertTryView(ApiView):
             body=RuleTried,
             answer=WouldHave,
             description="`since` says how far it reaches: seven hours at most with the samples, and 30 days with the "
-            "minutes that the history counted, where the rule is about a rate or a lag.",
+            "minutes that the history counted before them.",
             examples={"lag": {"stream": "orders", "watch": "lag", "limit": 1000}},
         ),
     }

@@ -1,4 +1,4 @@
-"""What an alert rule would have done: over the samples that are kept, and rates before them by the minute."""
+"""What an alert rule would have done: over the samples that are kept, and before them by the minute."""
 
 import math
 from collections import defaultdict
@@ -12,29 +12,19 @@ from django.utils import timezone
 from streams import alarms, store
 from streams.alarms import EVERY_S, Span
 from streams.log import read
-from streams.models import AlertRule, Event, Group, Rollup, StandingRollup, Stream
-from streams.models.history import Step
+from streams.models import AlertRule, Event, Group, Stream
 from streams.selectors.alerts import is_about, limit_of, value_of
 from streams.selectors.groups import reachable_views
 from streams.selectors.messages import messages_from
+from streams.selectors.minutes import MINUTE_S, Point, Series, Subject, groups_by_minute, rates_by_minute
 from streams.selectors.samples import METRICS_STREAM
 from streams.selectors.times import moment
 
 MOST_RECORDS = 20_000
 """Records of samples that one look back reads: five and a half hours of a busy installation."""
 
-MOST_MINUTES = 200_000
-"""Minutes of the history that one look back reads, over all streams: a month of four that are never silent."""
-
 RATES = frozenset({"rate_above", "rate_below"})
-HIGHEST = {"lag": ("lag_max", 1.0), "lag_seconds": ("lag_ms_max", 1000.0)}
-"""For what a group is watched: its highest value of each minute in the history, and what that is divided by."""
-
 REACHES_BACK = timedelta(days=30)
-MINUTE_S = 60
-
-Series = dict[tuple[str, str], list[tuple[float, float]]]
-"""Unix seconds and values, ascending, by internal id and group; the group is empty where it is about a stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +95,7 @@ class _Inflow:
             inside_s = min(at_s, (number + 1) * EVERY_S) - max(began_s, number * EVERY_S)
             self._counted[number] += messages * inside_s / (at_s - began_s)
 
-    def rates(self, *, since_s: float, until_s: float) -> list[tuple[float, float]]:
+    def rates(self, *, since_s: float, until_s: float) -> list[Point]:
         """The mean of each whole ten seconds at their end, where it is another than before, and the first."""
         first, stop = math.ceil(since_s / EVERY_S), int(until_s // EVERY_S)
         changes = {first} | self._counted.keys() | {number + 1 for number in self._counted}
@@ -117,45 +107,38 @@ class _Inflow:
 
 
 def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
-    """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and where it is
-    about a rate or a lag, over the minutes that the history counted before them, of the last 30 days.
+    """What a rule, saved or not, would have done: over the newest ``MOST_RECORDS`` records of samples, and over the
+    minutes that the history counted before them, of the last 30 days.
 
     A group at rest has no samples: its last value holds until now, or until it was deleted, and how long nobody fetched
-    grows until then; a minute without a row in the history is one of silence.
+    grows until then; for a rate, a minute without a row in the history is one of silence.
     """
-    until = datetime.fromtimestamp(now_ms / 1000, UTC)
+    now_s = now_ms / 1000
+    until = datetime.fromtimestamp(now_s, UTC)
     streams = {
         stream.stream_id: stream
         for stream in Stream.objects.filter(workspace=rule.workspace, internal=False)
         if is_about(rule, stream.name)
     }
     if rule.watch in RATES:
-        sampled, sampled_ms = _sampled_rates(streams, until_s=now_ms / 1000)
+        there, by_minute = [], rates_by_minute
+        sampled, sampled_ms = _sampled_rates(streams, until_s=now_s)
     else:
+        there, by_minute = _groups(rule, streams), groups_by_minute
         sampled, sampled_ms = _sampled(rule, streams)
-    there: list[Group] = []
-    if rule.watch not in RATES:
-        of_streams = Group.objects.filter(stream__stream_id__in=streams).select_related("stream")
-        there = [each for each in of_streams if is_about(rule, each.stream.name, each.name)]
-    if rule.watch == "no_consumer" and sampled_ms is not None:
-        sampled = _at_rest(rule, sampled, there, since_s=sampled_ms / 1000, now_s=now_ms / 1000)
     sampled_since = None if sampled_ms is None else moment(sampled_ms)
-    counted, since = Series(), sampled_since
-    if rule.watch in RATES or rule.watch in HIGHEST:
-        before = _counted if rule.watch in RATES else _stood
-        counted = before(rule, streams, since=until - REACHES_BACK, until=sampled_since or until)
-        first_s = min((points[0][0] for points in counted.values()), default=None)
-        since = sampled_since if first_s is None else datetime.fromtimestamp(first_s, UTC)
+    counted = by_minute(rule, streams, since=until - REACHES_BACK, until=sampled_since or until)
+    since = _began(counted) or sampled_since
     series = {each: [*counted.get(each, ()), *sampled.get(each, ())] for each in counted | sampled}
-    limit = limit_of(rule)
+    if rule.watch == "no_consumer" and since is not None:
+        series = _at_rest(rule, series, there, since_s=since.timestamp(), now_s=now_s)
     ends = {} if rule.watch in RATES else _ends(rule, series, streams, there, is_sampled=sampled.keys())
-    spans = []
-    for subject, points in series.items():
-        for life, end_s in alarms.lives(points, ends.get(subject, ()), until_s=now_ms / 1000):
-            held = life
-            if rule.watch == "no_consumer":
-                held = alarms.silences([*life, *_grown(life, until_s=end_s)], limit=limit.limit)
-            spans += alarms.would_have_fired(limit, held, until_s=end_s)
+    spans = [
+        span
+        for subject, points in series.items()
+        for life, end_s in alarms.lives(points, ends.get(subject, ()), until_s=now_s)
+        for span in _fired(rule, life, until_s=end_s)
+    ]
     return BackTest(
         since=since,
         until=until,
@@ -165,19 +148,23 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
     )
 
 
-def _stood(rule: AlertRule, streams: Mapping[str, Stream], *, since: datetime, until: datetime) -> Series:
-    """The highest value of each minute in which the history has a group; of one at rest the last holds."""
-    field, divisor = HIGHEST[rule.watch]
-    ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
-    rows = StandingRollup.objects.filter(
-        stream_id__in=ids, step=Step.MINUTE, start__gte=since, start__lt=until
-    )
-    newest = rows.exclude(group="").order_by("-start").values_list("stream_id", "group", "start", field)
-    series: Series = {}
-    for stream_id, group, start, value in reversed(newest[:MOST_MINUTES]):
-        if value is not None and stream_id in streams and is_about(rule, streams[stream_id].name, group):
-            series.setdefault((stream_id, group), []).append((start.timestamp(), value / divisor))
-    return series
+def _groups(rule: AlertRule, streams: Collection[str]) -> list[Group]:
+    """Those that are there now."""
+    found = Group.objects.filter(stream__stream_id__in=streams).select_related("stream")
+    return [each for each in found if is_about(rule, each.stream.name, each.name)]
+
+
+def _began(series: Series) -> datetime | None:
+    first_s = min((points[0][0] for points in series.values()), default=None)
+    return None if first_s is None else datetime.fromtimestamp(first_s, UTC)
+
+
+def _fired(rule: AlertRule, life: list[Point], *, until_s: float) -> list[Span]:
+    """The alerts over one life."""
+    limit, held = limit_of(rule), life
+    if rule.watch == "no_consumer":
+        held = alarms.silences([*life, *_grown(life, until_s=until_s)], limit=limit.limit)
+    return alarms.would_have_fired(limit, held, until_s=until_s)
 
 
 def _sampled(rule: AlertRule, streams: Mapping[str, Stream]) -> tuple[Series, int | None]:
@@ -192,22 +179,22 @@ def _sampled(rule: AlertRule, streams: Mapping[str, Stream]) -> tuple[Series, in
 
 
 def _at_rest(
-    rule: AlertRule, sampled: Series, there: Iterable[Group], *, since_s: float, now_s: float
+    rule: AlertRule, known: Series, there: Iterable[Group], *, since_s: float, now_s: float
 ) -> Series:
-    """How long nobody fetched or acknowledged, also as it is now, and from where the samples begin."""
-    series: Series = {subject: list(points) for subject, points in sampled.items()}
+    """How long nobody fetched or acknowledged, also as it is now, and from where on anything is known."""
+    series: Series = {subject: list(points) for subject, points in known.items()}
     for view in reachable_views(there):
         value = value_of(rule, view)
         if value is not None:
             series.setdefault((view.group.stream.stream_id, view.group.name), []).append((now_s, value))
     for points in series.values():
         first_s, first = points[0]
-        if first_s - first < since_s < first_s:  # at rest since before the samples
+        if first_s - first < since_s < first_s:  # at rest since before that
             points.insert(0, (since_s, since_s - (first_s - first)))
     return series
 
 
-def _grown(life: Sequence[tuple[float, float]], *, until_s: float) -> list[tuple[float, float]]:
+def _grown(life: Sequence[Point], *, until_s: float) -> list[Point]:
     """How long nobody fetched at the end of a life, as that grew since its last sample."""
     last_s, last = life[-1]
     return [(until_s, last + until_s - last_s)] if until_s > last_s else []
@@ -219,8 +206,8 @@ def _ends(
     streams: Mapping[str, Stream],
     there: Iterable[Group],
     *,
-    is_sampled: Collection[tuple[str, str]],
-) -> dict[tuple[str, str], list[float]]:
+    is_sampled: Collection[Subject],
+) -> dict[Subject, list[float]]:
     """When groups were deleted, in unix seconds: as the events say, and of one that is not there and of which they say
     nothing, when its last value had been held as long as it was looked at.
     """
@@ -228,7 +215,7 @@ def _ends(
     deleted = Event.objects.filter(
         workspace_id=rule.workspace_id, kind="group.deleted", time__gte=timezone.now() - REACHES_BACK
     )
-    ends: dict[tuple[str, str], list[float]] = {}
+    ends: dict[Subject, list[float]] = {}
     for name, group, at in deleted.values_list("stream", "group", "time"):
         stream_id = ids.get(name)
         if stream_id is not None and at >= streams[stream_id].created_at:
@@ -237,7 +224,7 @@ def _ends(
     for subject in series.keys() - held:
         last_s = series[subject][-1][0]
         if not any(end_s > last_s for end_s in ends.get(subject, ())):
-            for_s = EVERY_S if subject in is_sampled else MINUTE_S
+            for_s = EVERY_S if subject in is_sampled or rule.watch == "no_consumer" else MINUTE_S
             ends.setdefault(subject, []).append(last_s + for_s)
     return ends
 
@@ -260,26 +247,6 @@ def _sampled_rates(streams: Mapping[str, Stream], *, until_s: float) -> tuple[Se
     return series, since_ms
 
 
-def _counted(rule: AlertRule, streams: Mapping[str, Stream], *, since: datetime, until: datetime) -> Series:
-    """The mean rate of each minute that the history counted, with the silence between two that are not neighbours."""
-    ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
-    rows = Rollup.objects.filter(stream_id__in=ids, step=Step.MINUTE, start__gte=since, start__lt=until)
-    newest = rows.order_by("-start").values_list("stream_id", "start", "messages")[:MOST_MINUTES]
-    series: Series = {}
-    for stream_id, start, messages in reversed(newest):
-        if stream_id not in streams:
-            continue
-        points, at_s = series.setdefault((stream_id, ""), []), start.timestamp()
-        if points and points[-1][0] + MINUTE_S < at_s:
-            points.append((points[-1][0] + MINUTE_S, 0.0))
-        points.append((at_s, messages / MINUTE_S))
-    for points in series.values():
-        ended_s = points[-1][0] + MINUTE_S
-        if ended_s < until.timestamp():
-            points.append((ended_s, 0.0))
-    return series
-
-
 def _records() -> Iterable[_Record]:
     held = Stream.objects.filter(name=METRICS_STREAM, internal=True).first()
     if held is None:
@@ -294,7 +261,7 @@ def _records() -> Iterable[_Record]:
 
 def _values(
     rule: AlertRule, record: _Record, streams: Mapping[str, Stream]
-) -> Iterable[tuple[tuple[str, str], float]]:
+) -> Iterable[tuple[Subject, float]]:
     for stream_id, groups in record.groups.items():
         for name, group in groups.items() if stream_id in streams else ():
             value = _value(rule, group) if is_about(rule, streams[stream_id].name, name) else None

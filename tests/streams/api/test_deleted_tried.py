@@ -4,6 +4,7 @@ import json
 import time
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -41,7 +42,7 @@ def sampled(stream: Stream, *records: tuple[float, dict[str, Any]]) -> None:
     for at_s, group in records:
         at = now_ms() + int(at_s * 1000)
         body = json.dumps({"at": at, "streams": {}, "groups": {stream.stream_id: {"billing": group}}})
-        store.log().run(append(metrics.stream_id, [NewMessage(id=f"{at}", body=body.encode())]))
+        store.log().run(append(metrics.stream_id, [NewMessage(id=uuid4().hex, body=body.encode())]))
 
 
 def tried(owner: Api, **rule: object) -> BackTest:
