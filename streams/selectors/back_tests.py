@@ -127,7 +127,7 @@ def back_test(rule: AlertRule, *, now_ms: int) -> BackTest:
         there, by_minute = _groups(rule, streams), groups_by_minute
         sampled, sampled_ms = _sampled(rule, streams)
     sampled_since = None if sampled_ms is None else moment(sampled_ms)
-    counted = by_minute(rule, streams, since=until - REACHES_BACK, until=sampled_since or until)
+    counted = by_minute(rule, since=until - REACHES_BACK, until=sampled_since or until)
     since = _began(counted) or sampled_since
     series = {each: [*counted.get(each, ()), *sampled.get(each, ())] for each in counted | sampled}
     if rule.watch == "no_consumer" and since is not None:

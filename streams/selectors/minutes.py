@@ -1,16 +1,18 @@
 """What the history says, by the minute, of what alert rules watch."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from streams.models import AlertRule, Rollup, StandingRollup, Stream
 from streams.models.history import Step
-from streams.selectors.alerts import is_about
+from streams.selectors.narrowing import inside
 
 MOST_MINUTES = 200_000
-"""Minutes of the history that one look back reads, over all streams: a month of four that are never silent."""
+"""Minutes of the history that one look back reads, of all that a rule is about: a month of four that never rest."""
 
 MINUTE_S = 60
 
@@ -37,27 +39,25 @@ KNOWN_BY = {"retention_edge": "status_seen"}
 """The same → what is null in a minute of which it is not known, where that is another column."""
 
 
-def groups_by_minute(
-    rule: AlertRule, streams: Mapping[str, Stream], *, since: datetime, until: datetime
-) -> Series:
+def groups_by_minute(rule: AlertRule, *, since: datetime, until: datetime) -> Series:
     """The worst value of each minute in which the history has a group; of how long nobody fetched, what is kept of it.
 
     Minutes that an earlier version counted, which does not know what is watched, are passed over.
     """
     column = COLUMNS[rule.watch]
-    ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
     rows = StandingRollup.objects.exclude(group="").filter(
-        stream_id__in=ids,
+        stream_id__in=_stream_ids(rule),
         step=Step.MINUTE,
         start__gte=since,
         start__lt=until,
         **{f"{KNOWN_BY.get(rule.watch, column)}__isnull": False},
     )
+    if rule.group:
+        rows = rows.filter(inside((rule.group,), "group"))
     newest = rows.order_by("-start").values_list("stream_id", "group", "start", column)[:MOST_MINUTES]
     series: defaultdict[Subject, list[Point]] = defaultdict(list)
     for stream_id, group, start, value in reversed(newest):
-        if stream_id in streams and is_about(rule, streams[stream_id].name, group):
-            series[stream_id, group] += _points(rule, start.timestamp(), value)
+        series[stream_id, group] += _points(rule, start.timestamp(), value)
     before = {subject: _before(points, until.timestamp()) for subject, points in series.items()}
     return {subject: points for subject, points in before.items() if points}
 
@@ -85,17 +85,14 @@ def _points(rule: AlertRule, start_s: float, value: Any) -> Iterable[Point]:
             return [(start_s, float(value))]
 
 
-def rates_by_minute(
-    rule: AlertRule, streams: Mapping[str, Stream], *, since: datetime, until: datetime
-) -> Series:
+def rates_by_minute(rule: AlertRule, *, since: datetime, until: datetime) -> Series:
     """The mean rate of each minute that the history counted, with the silence between two that are not neighbours."""
-    ids = Stream.objects.filter(workspace=rule.workspace, internal=False).values("stream_id")
-    rows = Rollup.objects.filter(stream_id__in=ids, step=Step.MINUTE, start__gte=since, start__lt=until)
+    rows = Rollup.objects.filter(
+        stream_id__in=_stream_ids(rule), step=Step.MINUTE, start__gte=since, start__lt=until
+    )
     newest = rows.order_by("-start").values_list("stream_id", "start", "messages")[:MOST_MINUTES]
     series = Series()
     for stream_id, start, messages in reversed(newest):
-        if stream_id not in streams:
-            continue
         points, at_s = series.setdefault((stream_id, ""), []), start.timestamp()
         if points and points[-1][0] + MINUTE_S < at_s:
             points.append((points[-1][0] + MINUTE_S, 0.0))
@@ -105,3 +102,9 @@ def rates_by_minute(
         if ended_s < until.timestamp():
             points.append((ended_s, 0.0))
     return series
+
+
+def _stream_ids(rule: AlertRule) -> QuerySet[Stream, Any]:
+    """The internal ids of the streams that a rule is about."""
+    found = Stream.objects.filter(workspace=rule.workspace, internal=False)
+    return found.filter(inside((rule.stream,), "name")).values("stream_id")

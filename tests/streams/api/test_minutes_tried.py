@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from streams.models import AlertRule, StandingRollup, Stream
-from streams.selectors import back_test
+from streams.models import AlertRule, Rollup, StandingRollup, Stream
+from streams.selectors import back_test, minutes
 from streams.selectors.back_tests import BackTest
 from tests.streams.api.conftest import Api
 from tests.streams.api.test_deleted_tried import now_ms, sampled
@@ -192,6 +192,25 @@ def test_of_a_minute_in_which_samples_begin_what_they_say_themselves_is_left_out
     (span,) = tried(owner, NOBODY).spans
     assert span.start_s == start.timestamp() + 10
     assert span.seconds == pytest.approx(30, abs=0.1)
+
+
+def test_what_others_did_does_not_shorten_how_far_it_reaches_back(
+    owner: Api, orders: Stream, long_ago: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner.post("streams/", {"name": "other"})
+    other = Stream.objects.get(workspace=owner.workspace, name="other")
+    monkeypatch.setattr(minutes, "MOST_MINUTES", 3)
+    counted(orders, long_ago, *[{"dead_max": 3}] * 3)
+    later = long_ago + timedelta(days=1)
+    for stream in (orders, other):
+        counted(stream, later, *[{"dead_max": 1}] * 4, group="search")
+        Rollup.objects.create(stream_id=stream.stream_id, step="minute", start=later, messages=60, bytes=1)
+    for group in ("billing", "bill*", "*l*g"):
+        assert tried(owner, LETTERS | {"group": group}).since == long_ago
+    found = tried(owner, LETTERS)
+    assert (found.since, found.subjects) == (later + timedelta(minutes=1), 1), "the newest three"
+    monkeypatch.setattr(minutes, "MOST_MINUTES", 1)
+    assert tried(owner, {"watch": "rate_above", "limit": 0.5}).longest_seconds == 60
 
 
 @pytest.mark.parametrize("rule", [STATUS, LETTERS, EDGE, NOBODY])
