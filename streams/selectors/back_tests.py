@@ -195,9 +195,12 @@ def _at_rest(
 
 
 def _grown(life: Sequence[Point], *, until_s: float) -> list[Point]:
-    """How long nobody fetched at the end of a life, as that grew since its last sample."""
+    """How long nobody fetched at the end of a life, as that grew since its last sample.
+
+    Somebody who was there at the last one was until the end: when who waits goes, there is another.
+    """
     last_s, last = life[-1]
-    return [(until_s, last + until_s - last_s)] if until_s > last_s else []
+    return [(until_s, last + until_s - last_s)] if last >= EVERY_S and until_s > last_s else []
 
 
 def _ends(

@@ -79,6 +79,15 @@ def test_how_long_nobody_fetched_from_it_grows_until_then(owner: Api, orders: St
     assert not tried(owner, watch="no_consumer", limit=600).spans
 
 
+def test_who_waited_for_a_message_when_it_was_deleted_had_been_there_all_along(
+    owner: Api, orders: Stream
+) -> None:
+    sampled(orders, (-100, {"quiet": 0}))
+    owner.delete("streams/orders/groups/billing")
+    found = tried(owner, watch="no_consumer", limit=60)
+    assert (found.subjects, found.spans) == (1, [])
+
+
 def test_one_that_nothing_says_was_deleted_and_that_is_not_there_holds_no_longer_than_it_was_looked_at(
     owner: Api, orders: Stream
 ) -> None:
