@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
@@ -20,6 +21,9 @@ from streams.models import Erasure, Run
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
 from streams.services import history as service
+
+if TYPE_CHECKING:
+    from spark.jobs.archive import Lacking
 
 MOST_TRIES = 3
 """Nothing asks for an erasure again by schedule, as for runs: it has failed only where this did not help."""
@@ -37,6 +41,11 @@ def archive_has_work(data_dir: Path) -> bool:
     if store.log().run(archive_backlog()) > 0:
         return True
     return not (data_dir / "spark" / CHECKPOINT).exists() and bool(store.log().run(archived_offsets()))
+
+
+def note_lacking(lacking: "Lacking") -> None:
+    """Put on record what neither the history nor its stream has."""
+    service.history_lacks(lacking.stream_id, first=lacking.first, last=lacking.last)
 
 
 class HistoryLane(Lane):
@@ -79,7 +88,7 @@ class HistoryLane(Lane):
         def counts(progress: ArchiveProgress) -> dict[str, int]:
             return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
 
-        done = archive(session(), self.spark.settings(), on_progress=note)
+        done = archive(session(), self.spark.settings(), on_progress=note, on_lacking=note_lacking)
         self._compact_soon_where_needed(session)
         return counts(done)
 
@@ -126,7 +135,7 @@ class HistoryLane(Lane):
         started = time.monotonic()
         try:
             if not first.of_deleted and archive_has_work(self.spark.env.data_dir):
-                archive(self._session(), self.spark.settings())
+                archive(self._session(), self.spark.settings(), on_lacking=note_lacking)
             done = erase(
                 self._session(),
                 self.spark.settings(),
