@@ -80,8 +80,9 @@ def start(supervisor: Supervisor, *, env: environment.Env, listener: socket.sock
     env.log_dir.mkdir(mode=0o700, exist_ok=True)
     if refusal := restoring.refusal(env.data_dir):
         raise StartError(refusal)
-    check_history_folder(env.history_url)
     say(f"OKMQ starts; its data is in {env.data_dir}.")
+    if env.history and (obstacle := history_obstacle(env.history_url)):
+        say(f"{obstacle} The history waits for it; nothing else does.")
     if env.private_store:
         server = ValkeyServer(
             folder=env.valkey_dir, socket=environment.private_socket(env.data_dir), fsync=env.fsync
@@ -153,21 +154,23 @@ def start_analytics(supervisor: Supervisor, *, env: environment.Env) -> None:
     supervisor.start(plan, needed=False)
 
 
-def check_history_folder(history_url: str) -> None:
-    """Make the history's folder, where it is one on this machine.
+def history_obstacle(history_url: str) -> str:
+    """Make the history's folder, where it is one on this machine; why nothing can be written there, empty where it can.
 
-    Raises:
-        StartError: nothing can be written there.
+    As a disk that is not mounted yet: messages come in and go out without it.
     """
     if "://" in history_url:
-        return
+        return ""
     folder = Path(history_url)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise StartError(f"OKMQ_HISTORY_URL={history_url!r}: {error.strerror or error}.") from None
-    if not os.access(folder, os.W_OK):
-        raise StartError(f"OKMQ_HISTORY_URL={history_url!r}: nothing can be written there.")
+        return f"OKMQ_HISTORY_URL={history_url!r}: {error.strerror or error}."
+    return (
+        ""
+        if os.access(folder, os.W_OK)
+        else f"OKMQ_HISTORY_URL={history_url!r}: nothing can be written there."
+    )
 
 
 def allow_open_files() -> None:

@@ -46,6 +46,16 @@ class HistoryUnreadable(RuntimeError):
         )
 
 
+class HistoryReplaced(RuntimeError):
+    """Another history came to its place while it was written; the message is a sentence for a person."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"There is another history at {place} than a moment ago. Nothing was added to it; the next run goes on "
+            "behind what it has."
+        )
+
+
 class History:
     """The history at one place. One writer at a time; any number of readers."""
 
@@ -70,6 +80,15 @@ class History:
         self.files.replace(HEAD, str(batch.number))
         self.files.delete(STAGING)
         self._remove(batch.removed)
+
+    def begin(self) -> None:
+        """Have one at this place, if only an empty one.
+
+        Raises:
+            OSError, Py4JJavaError: nothing can be written there.
+        """
+        if self.last() is None:
+            self.files.replace(HEAD, "0")
 
     def forget_unfinished(self) -> None:
         """Remove what a crash left aside before it was a batch; messages may be in it."""

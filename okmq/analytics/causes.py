@@ -5,7 +5,8 @@ import re
 ERROR_LENGTH = 500
 # A line of a trace that names an error, without its package, and what it says.
 _CAUSE = re.compile(
-    r"^(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception|NotFound|Unavailable)): (.+)$", re.MULTILINE
+    r"^(?:: |Caused by: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception|NotFound|Unavailable|Unreadable|Replaced)): (.+)$",
+    re.MULTILINE,
 )
 # How Spark says that a Python process of its own has gone, where its end was not noticed first.
 _WORKER_ENDED = re.compile(r"^(?:IO|Socket)Exception: Broken pipe|Python worker exited unexpectedly")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from okmq.analytics.erased import ErasedSince
 from okmq.analytics.replay_watch import CannotReplay, NotWanted
 from streams import store
 from streams.log import append, bringing
@@ -28,7 +29,7 @@ SAID_AFTER_S = 1.0
 """Who waits no longer than this does not say so."""
 
 KEPT_S = 60.0
-"""How long messages wait here for their group; then they are read again, without what was erased meanwhile."""
+"""How long messages wait here for their group; then they are read again."""
 
 TURN_S = 60.0
 """A replay whose group has no room for so long lets others have its thread."""
@@ -39,20 +40,25 @@ class Giving:
 
     Args:
         most: messages that are given with one call, and that fewer than a second's worth of a rate are.
+        erased: tells what was erased since messages were read.
         stop: ends it.
     """
 
-    def __init__(self, replay: Replay, *, most: int, stop: threading.Event) -> None:
-        self.replay, self.most, self.stop = replay, most, stop
+    def __init__(self, replay: Replay, *, most: int, erased: ErasedSince, stop: threading.Event) -> None:
+        self.replay, self.most, self.erased, self.stop = replay, most, erased, stop
         self.told = Brought(replay.position, replay.stored, replay.duplicates)
 
-    def give(self, messages: Sequence["Past"], *, end: int) -> list["Past"]:
+    def give(self, messages: Sequence["Past"], *, end: int, read_at: int) -> list["Past"]:
         """Give messages in offset order, batch by batch, while there is room; then everything up to ``end`` is done.
+
+        Args:
+            read_at: how often something had been erased of the stream before they were read.
 
         Returns:
             What is left for want of room.
 
         Raises:
+            ErasedMeanwhile: what is not given yet is to be read again.
             NotWanted: the replay is not wanted any more, or its group was moved or deleted.
             CannotReplay: the stream was deleted.
             StoreUnavailable: also where the store is full: it is to be taken up again later.
@@ -63,18 +69,22 @@ class Giving:
                 return left
             batch = next(append.batches(islice(left, self.told.room), most=self.most), [])
             due = time.monotonic() + len(batch) / (self.replay.rate or float("inf"))
-            self._call(batch, upto=end if len(batch) == len(left) else batch[-1].offset)
+            with self.erased.giving(self.replay.source_id, read_at=read_at):
+                self._call(batch, upto=end if len(batch) == len(left) else batch[-1].offset)
             left = [each for each in left if each.offset > self.told.position]
             if not left:
                 return []
             self._wait(due)
 
-    def give_slowly(self, messages: Sequence["Past"], *, end: int) -> None:
-        """Give what was left, as the group takes it; what it does not take for long is to be read again."""
+    def give_slowly(self, messages: Sequence["Past"], *, end: int, read_at: int) -> None:
+        """Give what was left, as the group takes it; what it does not take for long is to be read again.
+
+        Raises as ``give``.
+        """
         until = time.monotonic() + KEPT_S
         left = list(messages)
         while left and self.wait_for_room(until=until):
-            left = self.give(left, end=end)
+            left = self.give(left, end=end, read_at=read_at)
 
     def wait_for_room(self, *, until: float = float("inf")) -> bool:
         """Wait until the group may be given something; False: it may not by then (monotonic). Raises as ``give``."""

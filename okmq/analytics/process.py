@@ -18,6 +18,7 @@ from types import FrameType
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics import rollups
+from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import POLL_S, RETRY_S, Lane
 from okmq.analytics.queries import Queries
 from okmq.analytics.replays import Replays
@@ -55,10 +56,11 @@ class Analytics:
         self.stop = stop
         self.spark = SharedSpark(env)
         self.queries = Queries(env, spark=self.spark, stop=stop)
-        self.replays = Replays(env, spark=self.spark, stop=stop)
+        erased = ErasedSince()
+        self.replays = Replays(env, spark=self.spark, erased=erased, stop=stop)
         counting = Rollups(spark=self.spark, stop=stop)
         self.lanes = (
-            HistoryLane(spark=self.spark, stop=stop),
+            HistoryLane(spark=self.spark, erased=erased, stop=stop),
             Lane("rollups", spark=self.spark, stop=stop, jobs={Job.ROLLUP: counting.do}),
         )
         self.next_schedule = self.next_forgetting = time.monotonic()

@@ -9,13 +9,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.causes import readable
+from okmq.analytics.erased import ErasedMeanwhile, ErasedSince
 from okmq.analytics.giving import TURN_S, Giving
 from okmq.analytics.pools import PROPERTY
 from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
@@ -56,15 +57,23 @@ class Replays:
     """Works on the replays in the database, up to ``AT_ONCE`` at a time.
 
     Args:
+        erased: tells what was erased since messages were read that are not given on yet.
         stop: ends ``serve``; what is under way goes on at the next start.
         stuck_s: seconds after which it cannot go on where Spark does nothing of it.
     """
 
     def __init__(
-        self, env: Env, *, spark: SharedSpark, stop: threading.Event, stuck_s: float = STUCK_S
+        self,
+        env: Env,
+        *,
+        spark: SharedSpark,
+        erased: ErasedSince,
+        stop: threading.Event,
+        stuck_s: float = STUCK_S,
     ) -> None:
         self.env = env
         self.spark = spark
+        self.erased = erased
         self.stop = stop
         self.stuck_s = stuck_s
         self._threads: dict[int, threading.Thread] = {}
@@ -161,31 +170,44 @@ class Replays:
         if replay.position < replay.last:
             with self.spark.in_use():
                 past = self._range(replay)
-                self._settle(replay, target, past)
                 while replay.position < replay.last:
-                    with self._step(replay, past):
-                        chunk = past.read(replay.position + 1, replay.last)
-                    self._publish_chunk(replay, chunk.messages, end=chunk.end)
+                    # What was erased since it was read is not published: it is read again.
+                    with suppress(ErasedMeanwhile):
+                        self._settle(replay, target, past)
+                        self._publish_on(replay, past)
         service.replay_done(replay)
+
+    def _publish_on(self, replay: Replay, past: "PastRange") -> None:
+        while replay.position < replay.last:
+            read_at = self.erased.times(replay.source_id)
+            with self._step(replay, past):
+                chunk = past.read(replay.position + 1, replay.last)
+            self._publish_chunk(replay, chunk.messages, end=chunk.end, read_at=read_at)
 
     def _bring(self, replay: Replay) -> None:
         service.replay_begins(replay, target_offset=0)
-        giving = Giving(replay, most=_most(replay.rate), stop=self.stop)
+        giving = Giving(replay, most=_most(replay.rate), erased=self.erased, stop=self.stop)
         while replay.position < replay.last:
             if not giving.wait_for_room(until=time.monotonic() + TURN_S):
                 return  # it is taken up again
-            left: list[Past] = []
-            end = replay.position
-            with self.spark.in_use():
-                past = self._range(replay)
-                while not left and end < replay.last:
-                    with self._step(replay, past):
-                        chunk = past.read(end + 1, replay.last)
-                    end = chunk.end
-                    left = giving.give(chunk.messages, end=end)
-            giving.give_slowly(left, end=end)  # Spark need not be there for that
+            with suppress(ErasedMeanwhile):
+                self._bring_on(replay, giving)
         store.log().run(bringing.forget(replay.source_id, replay.group, replay=replay.pk))
         service.replay_done(replay)
+
+    def _bring_on(self, replay: Replay, giving: Giving) -> None:
+        left: list[Past] = []
+        end = replay.position
+        with self.spark.in_use():
+            past = self._range(replay)
+            while not left and end < replay.last:
+                read_at = self.erased.times(replay.source_id)
+                with self._step(replay, past):
+                    chunk = past.read(end + 1, replay.last)
+                end = chunk.end
+                left = giving.give(chunk.messages, end=end, read_at=read_at)
+        if left:
+            giving.give_slowly(left, end=end, read_at=read_at)  # Spark need not be there for that
 
     def _settle(self, replay: Replay, target: Registered, past: "PastRange") -> None:
         """Finish the batch that a crash left half-way: what of it the target has is not published again.
@@ -197,7 +219,7 @@ class Replays:
         if replay.sending_to <= replay.position:
             return
         begun: list[Past] = []
-        end = replay.position
+        end, read_at = replay.position, self.erased.times(replay.source_id)
         while end < replay.sending_to:
             with self._step(replay, past):
                 chunk = past.read(end + 1, replay.sending_to)
@@ -206,15 +228,19 @@ class Replays:
         ids = {_id(replay, each) for each in begun}
         there = ids_after(store.log(), target, after=replay.target_offset, wanted=ids)
         left = [each for each in begun if _id(replay, each) not in there]
-        self._publish_chunk(replay, left, end=end, before=len(begun) - len(left))
+        self._publish_chunk(replay, left, end=end, read_at=read_at, before=len(begun) - len(left))
 
     def _publish_chunk(
-        self, replay: Replay, messages: Sequence["Past"], *, end: int, before: int = 0
+        self, replay: Replay, messages: Sequence["Past"], *, end: int, read_at: int, before: int = 0
     ) -> None:
         """Publish messages in offset order, batch by batch; then everything up to ``end`` is done.
 
         Args:
+            read_at: how often something had been erased of the stream before they were read.
             before: how many of the same offsets were published earlier and are not counted yet.
+
+        Raises:
+            ErasedMeanwhile: what is not published yet is to be read again.
         """
         batches = list(append.batches(messages, most=_most(replay.rate)))
         ends = [*[batch[-1].offset for batch in batches[:-1]], end]
@@ -225,7 +251,8 @@ class Replays:
             raise NotWanted
         for n, batch in enumerate(batches):
             due = time.monotonic() + len(batch) / (replay.rate or float("inf"))
-            placed, full = self._append(replay, batch)
+            with self.erased.giving(replay.source_id, read_at=read_at):
+                placed, full = self._append(replay, batch)
             if placed:
                 position = ends[n] if full is None else batch[len(placed) - 1].offset
                 upcoming = ends[min(n + 1, len(ends) - 1)] if full is None else position

@@ -6,10 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
 from okmq.analytics.causes import readable
+from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import RETRY_S, Lane, Session
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.supervision.masters import MasterAway
@@ -20,6 +22,9 @@ from streams.models import Erasure, Run
 from streams.models.history import Job
 from streams.services import erasures as erasures_service
 from streams.services import history as service
+
+if TYPE_CHECKING:
+    from spark.jobs.archive import Lacking
 
 MOST_TRIES = 3
 """Nothing asks for an erasure again by schedule, as for runs: it has failed only where this did not help."""
@@ -39,12 +44,18 @@ def archive_has_work(data_dir: Path) -> bool:
     return not (data_dir / "spark" / CHECKPOINT).exists() and bool(store.log().run(archived_offsets()))
 
 
+def note_lacking(lacking: "Lacking") -> None:
+    """Put on record what neither the history nor its stream has."""
+    service.history_lacks(lacking.stream_id, first=lacking.first, last=lacking.last)
+
+
 class HistoryLane(Lane):
     """Archives and compacts as runs say, and erases, in the order in which it was asked for."""
 
-    def __init__(self, *, spark: SharedSpark, stop: threading.Event) -> None:
+    def __init__(self, *, spark: SharedSpark, erased: ErasedSince, stop: threading.Event) -> None:
         jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
         super().__init__("history", spark=spark, stop=stop, jobs=jobs)
+        self._erased = erased
         self._failures: Counter[int] = Counter()
         self._met_no_master = False
         """An erasure that came first found no master of Spark: the next run is tried before it, and says so."""
@@ -79,7 +90,7 @@ class HistoryLane(Lane):
         def counts(progress: ArchiveProgress) -> dict[str, int]:
             return {"messages": progress.messages, "bytes": progress.bytes, "batches": progress.batches}
 
-        done = archive(session(), self.spark.settings(), on_progress=note)
+        done = archive(session(), self.spark.settings(), on_progress=note, on_lacking=note_lacking)
         self._compact_soon_where_needed(session)
         return counts(done)
 
@@ -126,7 +137,7 @@ class HistoryLane(Lane):
         started = time.monotonic()
         try:
             if not first.of_deleted and archive_has_work(self.spark.env.data_dir):
-                archive(self._session(), self.spark.settings())
+                archive(self._session(), self.spark.settings(), on_lacking=note_lacking)
             done = erase(
                 self._session(),
                 self.spark.settings(),
@@ -155,6 +166,7 @@ class HistoryLane(Lane):
             erasures_service.erasures_interrupted()
             self.spark.end_if_dead()
             return
+        self._erased.note(first.stream_id)
         for each in erasures:
             took = done[each.name]
             erasures_service.erasure_of_letters(each)

@@ -5,7 +5,7 @@ python -m spark.jobs.archive
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -15,10 +15,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark.batches import Batch
 from spark.files import Files
-from spark.history import History
+from spark.history import History, HistoryReplaced
 from spark.jobs.settings import JobSettings, main_session
 from spark.positions import archive_backlog, archived_offsets
-from streams.log import config, stats
+from spark.ranges import Range
+from spark.reading import archive_pages
+from streams.log import config, entries, stats
 from streams.log.client import Log
 from streams.log.errors import StoreUnavailable
 from streams.log.keys import in_memory
@@ -51,6 +53,15 @@ class ArchiveProgress:
         return 1.0 if self.waiting == 0 else min(1.0, self.offsets / self.waiting)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """Offsets of a stream, both included, that the log was told to be archived, and neither it nor the history has."""
+
+    stream_id: str
+    first: int
+    last: int
+
+
 def options(settings: JobSettings) -> dict[str, str]:
     """The options with which the source reads what the history takes."""
     return {
@@ -69,11 +80,13 @@ def archive(
     settings: JobSettings,
     *,
     on_progress: Callable[[ArchiveProgress], None] = lambda progress: None,
+    on_lacking: Callable[[Lacking], None] = lambda lacking: None,
 ) -> ArchiveProgress:
     """Archive everything that stands in the log now, and tell the log how far the history has come.
 
     Args:
         on_progress: called from this thread when there is news, about once a second at most.
+        on_lacking: called where the history is another one than before and lacks what nobody else has.
 
     Raises:
         Exception: as Spark reports it, when a micro-batch fails; the next run does it again.
@@ -82,7 +95,7 @@ def archive(
     checkpoint = Files(session, settings.checkpoint_url)
     with closing(settings.log()) as log:
         run = _ArchiveRun(history, checkpoint, log)
-        run.catch_up()
+        run.catch_up(on_lacking)
         for left in reversed(range(STARTS)):
             try:
                 _follow(_begun(session, settings, run), run, on_progress)
@@ -126,38 +139,69 @@ class _ArchiveRun:
         self.log = log
         self.progress = ArchiveProgress()
 
-    def catch_up(self) -> None:
-        """Complete and publish what an earlier run could not, and count what waits.
-
-        A history that lacks what the log was told that it has is another one (a new folder, a backup without it): what
-        still stands of that is archived again.
-        """
+    def catch_up(self, on_lacking: Callable[[Lacking], None]) -> None:
+        """Complete and publish what an earlier run could not, and count what waits."""
         self.history.settle()
-        if self.history.last() is None:
-            self.checkpoint.delete("")
-        has_checkpoint = self.checkpoint.exists("metadata")
-        ends: dict[str, int] = {}
-        for batch in self.history.archived():
-            # Without a checkpoint a stream that is not told would be archived again from where it was told last.
-            self._publish(batch, strict=not has_checkpoint)
-            if has_checkpoint:
-                break  # each batch is published before the next is read: only the last can be missing
-            ends = {**batch.end, **ends}
-        if not has_checkpoint:
-            # One in memory that was lost is told to be archived up to where it began again.
-            told = [each for each in self.log.run(archived_offsets()) if not in_memory(each)]
-            if told and not ends:
-                log.warning(
-                    "The history is empty, though it had messages of %s streams: it is another one, or was lost. "
-                    "What the streams still hold is archived again.",
-                    len(told),
-                )
-            for stream_id in told:
-                self.log.run(config.archived_only(stream_id, ends.get(stream_id, 0)))
+        newest = next(self.history.archived(), None)
+        if newest is not None and self._goes_on_from(newest):
+            self._publish(newest)  # each batch is published before the next is read: only this can be missing
+        else:
+            self._begin_anew(on_lacking)
         self.progress = ArchiveProgress(waiting=self.log.run(archive_backlog()))
 
+    def _goes_on_from(self, newest: Batch) -> bool:
+        """Whether the checkpoint is the one with which the newest batch was written, and no newer one was since.
+
+        It is not where it was lost, and where the history is another one: a new folder, a backup, a disk that was away
+        for a while and is back.
+        """
+        after = newest.batch_id + 1
+        return (
+            newest.query == self._query_id()
+            and self.checkpoint.exists(f"offsets/{newest.batch_id}")
+            and not self.checkpoint.exists(f"commits/{after}")
+        )
+
+    def _begin_anew(self, on_lacking: Callable[[Lacking], None]) -> None:
+        """Have a new query begin behind what the history has, whatever the log was told that it has."""
+        # Nothing is told of a history that cannot be written: it may be another one only because its disk is away.
+        self.history.begin()
+        self.checkpoint.delete("")
+        ends: dict[str, int] = {}
+        for batch in self.history.archived():
+            ends = {**batch.end, **ends}
+        # One in memory that was lost is told to be archived up to where it began again.
+        told = {
+            stream_id: offset
+            for stream_id, offset in self.log.run(archived_offsets()).items()
+            if not in_memory(stream_id)
+        }
+        too_far = {each: ends.get(each, 0) for each, offset in told.items() if offset > ends.get(each, 0)}
+        if too_far:
+            log.warning(
+                "The history lacks what was archived of %s streams: it is another one, or was lost. "
+                "What the streams still hold is archived again.",
+                len(too_far),
+            )
+        for stream_id, end in too_far.items():
+            last = self._stands_from(stream_id, end + 1, told[stream_id]) - 1
+            if last > end:
+                on_lacking(Lacking(stream_id=stream_id, first=end + 1, last=last))
+            self.log.run(config.archived_only(stream_id, end))
+        # A stream that is not told would be archived again from where it was told last.
+        self._tell(ends, strict=True)
+
     def add(self, rows: DataFrame, batch_id: int) -> None:
-        """Take one micro-batch into the history (Spark calls this again for a batch that it did not see end)."""
+        """Take one micro-batch into the history (Spark calls this again for a batch that it did not see end).
+
+        Raises:
+            HistoryReplaced: it would not follow the newest one: this is not the history that the query has written to.
+        """
+        query = self._query_id()
+        newest = next(self.history.archived(), None)
+        follows = None if newest is None else (newest.query, newest.batch_id)
+        if batch_id > 0 and follows not in {(query, batch_id - 1), (query, batch_id)}:
+            raise HistoryReplaced(self.history.files.root)
         end = self._offsets(batch_id)
         before = self._offsets(batch_id - 1)
         fresh = [stream_id for stream_id in end if stream_id not in before]
@@ -165,7 +209,7 @@ class _ArchiveRun:
         moved = {stream_id: last for stream_id, last in end.items() if last > start[stream_id]}
         batch = self.history.append(
             rows,
-            query=json.loads(self.checkpoint.read("metadata") or "{}").get("id", ""),
+            query=query,
             batch_id=batch_id,
             start={stream_id: start[stream_id] for stream_id in moved},
             end=moved,
@@ -179,19 +223,34 @@ class _ArchiveRun:
             waiting=self.progress.waiting,
         )
 
-    def _publish(self, batch: Batch, *, strict: bool = False) -> None:
-        for stream_id, offset in batch.end.items():
+    def _stands_from(self, stream_id: str, first: int, last: int) -> int:
+        """The first of these offsets that the log still has for the history; the one after the last where none is."""
+        wanted = Range(workspace_id=0, stream_id=stream_id, stream="", first=first, last=last)
+        for page in archive_pages(self.log, wanted):
+            return entries.position(page[0])[0]
+        return last + 1
+
+    def _publish(self, batch: Batch) -> None:
+        self._tell(batch.end)
+
+    def _tell(self, ends: Mapping[str, int], *, strict: bool = False) -> None:
+        for stream_id, offset in ends.items():
             try:
                 self.log.run(config.archived_set(stream_id, offset))
             except StoreUnavailable:
                 if strict or not in_memory(stream_id):
                     raise
                 continue  # the durable streams go on; the checkpoint knows how far this one is
-        volatile = [stream_id for stream_id in batch.end if in_memory(stream_id)]
+        volatile = [stream_id for stream_id in ends if in_memory(stream_id)]
         if volatile:
             self.log.run(
                 stats.touch(volatile)
             )  # the worker keeps a note of what the history has not got of them
+
+    def _query_id(self) -> str:
+        """Spark's identity of the query that the checkpoint is of; empty before it has begun."""
+        found: str = json.loads(self.checkpoint.read("metadata") or "{}").get("id", "")
+        return found
 
     def _offsets(self, batch_id: int) -> dict[str, int]:
         """Stream id → last offset of a micro-batch, from the checkpoint: Spark wrote it before it ran the batch."""

@@ -84,10 +84,10 @@ HistoryPoint._declared_fields["fields"] = FieldOfDay(
 
 
 class HistoryGap(serializers.Serializer):  # type: ignore[type-arg]
-    """Messages that went before the history had them."""
+    """Messages that went before the history had them, or that were in another history than is there now."""
 
     time = Moment(help_text="When it was noticed.")
-    messages = serializers.IntegerField()
+    messages = serializers.IntegerField(help_text="How many, at most.")
     summary = serializers.CharField(help_text="How they went.")
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from streams.access import SYSTEM
 from streams.models import Event, Rollup, RollupPosition, Run, Stream
 from streams.models.history import Job, RunState, Step
-from streams.services.events import event_of, events_append
+from streams.services.events import event_of, event_record, events_append
 from streams.services.storable import storable
 from streams.services.summaries import counted, was
 
@@ -79,6 +79,26 @@ def missed_by_history(stream: Stream, *, messages: int, why: str) -> Event:
         after={"messages": messages},
         summary=f"{counted(messages)} of {stream.name} {was(messages)} {why} before the history had "
         f"{'it' if messages == 1 else 'them'}.",
+    )
+
+
+def history_lacks(stream_id: str, *, first: int, last: int) -> None:
+    """Record that the history is another one than these offsets were archived to, and their stream has let go of them.
+
+    How many of them had a message is not known any more.
+    """
+    stream = Stream.objects.select_related("workspace").filter(stream_id=stream_id, internal=False).first()
+    if stream is None:
+        return
+    offsets = f"offsets {first:,} to {last:,}" if last > first else f"offset {first:,}"
+    event_record(
+        stream.workspace,
+        kind="history.gap",
+        actor=SYSTEM,
+        stream=stream.name,
+        after={"messages": last - first + 1, "first": first, "last": last},
+        summary=f"The history is another one than that to which {offsets} of {stream.name} had gone, and the stream "
+        "no longer holds them.",
     )
 
 

@@ -11,9 +11,10 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from spark.batches import Batch
 from spark.history import History
 from spark.jobs import archive as job
-from spark.jobs.archive import ArchiveProgress, archive
+from spark.jobs.archive import ArchiveProgress, Lacking, _ArchiveRun, archive
 from spark.jobs.rewrite import Unwanted, erase
 from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
@@ -212,6 +213,90 @@ def test_a_history_that_begins_anew_gets_all_that_the_streams_hold(
     assert published.log.run(config.archived_of([stream])) == {stream: 50}
     counted = rollup(spark, elsewhere, counted={stream: 30}, archived={stream: 50})
     assert counted.messages == 20, "what was counted before is not counted again"
+
+
+def test_a_history_that_was_away_for_a_run_is_gone_on_with_where_it_ends(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    """As a disk that is not mounted: its place can be written by nobody, then it is back."""
+    still, moving = published.stream("a"), published.stream("b")
+    published.numbered(still, 30)
+    published.numbered(moving, 30)
+    archive(spark, settings_of_job)
+    published.numbered(moving, 5, prefix="later")
+    archive(spark, settings_of_job)
+    history, away = Path(settings_of_job.history_url), Path(f"{settings_of_job.history_url}-away")
+    history.rename(away)
+    history.write_text("in the way")
+    published.numbered(moving, 5, prefix="while away")
+    for _ in range(2):
+        with pytest.raises(Exception, match=r"ot a directory|ParentNotDirectory"):
+            archive(spark, settings_of_job)
+    assert published.log.run(config.archived_of([still, moving])) == {still: 30, moving: 35}
+    history.unlink()
+    away.rename(history)
+    published.numbered(moving, 5, prefix="back")
+    lacking: list[Lacking] = []
+    archive(spark, settings_of_job, on_lacking=lacking.append)
+    assert archived(spark, settings_of_job) == published.stored(still, moving)
+    assert on_disk(spark, settings_of_job) == published.stored(still, moving)
+    assert lacking == []
+
+
+def test_a_history_that_is_back_after_another_was_begun_lacks_nothing_in_silence(
+    spark: SparkSession, published: Published, settings_of_job: JobSettings
+) -> None:
+    """As a disk that was not mounted while the folder beneath it can be written."""
+    kept, limited = published.stream("a"), published.stream("b")
+    published.numbered(kept, 30)
+    published.numbered(limited, 100)
+    archive(spark, settings_of_job)
+    history, away = Path(settings_of_job.history_url), Path(f"{settings_of_job.history_url}-away")
+    history.rename(away)
+    published.numbered(kept, 10, prefix="meanwhile")
+    published.numbered(limited, 10, prefix="meanwhile")
+    archive(spark, settings_of_job)
+    published.log.run(trim.purge(limited, keep=5))
+    shutil.rmtree(history)
+    away.rename(history)
+    published.numbered(kept, 10, prefix="back")
+    published.numbered(limited, 10, prefix="back")
+    lacking: list[Lacking] = []
+    for _ in range(2):
+        archive(spark, settings_of_job, on_lacking=lacking.append)
+    assert lacking == [Lacking(stream_id=limited, first=101, last=105)]
+    found = archived(spark, settings_of_job)
+    assert [row[1] for row in found if row[0] == limited] == [*range(1, 101), *range(106, 121)]
+    assert [row for row in found if row[0] == kept] == published.stored(kept)
+    assert on_disk(spark, settings_of_job) == found
+    assert published.log.run(config.archived_of([kept, limited])) == {kept: 50, limited: 120}
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_a_history_that_goes_within_a_run_gets_no_batch_that_it_does_not_follow(
+    spark: SparkSession,
+    published: Published,
+    settings_of_job: JobSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = published.stream("a")
+    published.numbered(stream, 900)
+    history, away = Path(settings_of_job.history_url), Path(f"{settings_of_job.history_url}-away")
+    real = _ArchiveRun._publish
+
+    def going(run: _ArchiveRun, batch: Batch) -> None:
+        real(run, batch)
+        history.rename(away)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_ArchiveRun, "_publish", going)
+        with pytest.raises(StreamingQueryException, match="another history"):
+            archive(spark, settings_of_job)
+    shutil.rmtree(history, ignore_errors=True)
+    away.rename(history)
+    archive(spark, settings_of_job)
+    assert archived(spark, settings_of_job) == published.stored(stream)
+    assert on_disk(spark, settings_of_job) == published.stored(stream)
 
 
 def test_new_and_deleted_streams(

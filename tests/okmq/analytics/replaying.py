@@ -8,7 +8,7 @@ from okmq.analytics.replays import Replays
 from streams.access import SYSTEM, Caller
 from streams.log import append
 from streams.log.entries import NewMessage
-from streams.models import Replay, Stream, Workspace
+from streams.models import Erasure, Replay, Stream, Workspace
 from streams.services import replays as service
 from tests.okmq.analytics.working import due
 from tests.spark.published import Published
@@ -48,6 +48,15 @@ class Here:
         self.replays.work(replay)
         replay.refresh_from_db()
         return replay
+
+    def erased(self, name: str, stream_id: str, **wanted: Any) -> Erasure:
+        """An erasure from a stream's history, done in the test's own thread."""
+        erasure = Erasure.objects.create(
+            workspace=self.workspace, stream=name, stream_id=stream_id, requested_by="somebody", **wanted
+        )
+        assert self.analytics.lanes[0].step()
+        erasure.refresh_from_db()
+        return erasure
 
     def forgets(self, probe: str) -> None:
         """Wait until a stream with the shortest window, and so each like it, knows no id of before."""

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from pyspark.sql import SparkSession
 
 from okmq.analytics import giving
+from okmq.analytics.erased import ErasedSince
 from okmq.analytics.replay_watch import CannotReplay
 from spark import replay as reading
 from streams.access import SYSTEM, Caller
@@ -205,6 +206,29 @@ def test_one_whose_group_takes_nothing_lets_others_have_its_thread(
     assert sorted([*got, *offsets(there.taken(source))]) == list(range(1, 21))
 
 
+def test_what_is_erased_while_it_waits_for_the_group_never_comes(there: There) -> None:
+    """The group has ten of them; all others were read, and wait for it."""
+    source = there.begun(60, archived=True, max_ack_pending=10)
+    replay = there.sought()
+    there.replays.hand_out()
+    until(lambda: Replay.objects.get().stored == 10, within_s=60, what="the group has as many as it may")
+    erasure = there.erased(
+        "a", source, key="eu.1", up_to=60
+    )  # offsets 3, 6, …, 60; the group has three of them
+    assert (erasure.state, erasure.messages, erasure.dead_letters) == ("succeeded", 20, 3)
+    got: list[int] = []
+
+    def all_given() -> bool:
+        got.extend(offsets(there.taken(source)))
+        replay.refresh_from_db()
+        return replay.state == ReplayState.SUCCEEDED
+
+    until(all_given, within_s=60, what="it ends")
+    left = [offset for offset in range(1, 61) if offset % 3 or offset > 60 - KEPT]
+    assert sorted([*got, *offsets(there.taken(source))]) == left
+    assert there.published.log.run(dead_letters.page(source, "g")) == []
+
+
 def test_a_seek_ends_it_and_takes_back_what_it_gave(there: There) -> None:
     source = there.begun(40, max_ack_pending=10)
     replay = there.sought()
@@ -290,7 +314,7 @@ def test_a_full_store_is_waited_for(there: There, monkeypatch: pytest.MonkeyPatc
 def test_a_stream_that_went_meanwhile_ends_it(there: There) -> None:
     there.begun(10)
     replay = there.sought()
-    giver = giving.Giving(replay, most=10, stop=threading.Event())
+    giver = giving.Giving(replay, most=10, erased=ErasedSince(), stop=threading.Event())
     there.published.remove("a")
     with pytest.raises(CannotReplay, match="Stream a was deleted"):
         giver.wait_for_room()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -297,6 +298,33 @@ def test_what_spark_was_away_too_long_to_get_is_an_event_and_a_gap_in_the_histor
     assert event.summary == "290 messages of late were removed before the history had them."
     assert [(gap.messages, gap.time) for gap in selectors.history_gaps(stream)] == [(290, event.time)]
     assert selectors.history_totals(stream)[0] == 15
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_what_only_another_history_had_is_an_event(analytics: Analytics, published: Published) -> None:
+    """As with a disk that was not mounted for a run and is back."""
+    workspace, _ = Workspace.objects.get_or_create(name="default")
+    stream_id = published.stream("moved")
+    Stream.objects.create(workspace=workspace, name="moved", stream_id=stream_id)
+    published.numbered(stream_id, 100)
+    due(analytics)
+    history = Path(analytics.env.history_url)
+    away = history.rename(history.with_name("away"))
+    published.numbered(stream_id, 10, prefix="meanwhile")
+    due(analytics)
+    published.log.run(trim.purge(stream_id, keep=5))
+    shutil.rmtree(history)
+    away.rename(history)
+    published.numbered(stream_id, 5, prefix="back")
+    due(analytics)
+    assert {run.state for run in Run.objects.all()} == {"succeeded"}
+    (event,) = Event.objects.filter(kind="history.gap")
+    assert event.after == {"messages": 5, "first": 101, "last": 105}
+    assert event.summary == (
+        "The history is another one than that to which offsets 101 to 105 of moved had gone, and the stream no longer "
+        "holds them."
+    )
 
 
 def erasure_of(published: Published, stream_id: str, **wanted: Any) -> Erasure:

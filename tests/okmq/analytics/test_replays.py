@@ -17,6 +17,7 @@ from django.db import DatabaseError
 from pyspark.sql import SparkSession
 
 from okmq.analytics import shared_spark
+from okmq.analytics.erased import ErasedSince
 from okmq.analytics.replay_watch import NotWanted, watched
 from okmq.analytics.replays import Replays
 from spark import replay as reading
@@ -182,6 +183,25 @@ def test_it_waits_for_its_start_keeps_to_its_rate_rests_and_goes_on(here: Here) 
     assert (replay.finished_at - replay.started_at).total_seconds() >= 60 / 40 - 0.1
 
 
+def test_what_is_erased_while_it_waits_for_its_turn_is_published_no_more(here: Here) -> None:
+    source, target = here.stream("a"), here.stream("b")
+    here.published.numbered(source, 60, key="eu")
+    here.archive()
+    replay = here.asked("a", "b", rate=8)
+    here.replays.hand_out()
+    until(lambda: len(here.messages(target)) >= 4, within_s=60, what="it has begun")
+    assert here.erased("a", source, key="eu.1", up_to=60).state == "succeeded"
+    there = len(here.messages(target))
+    until(lambda: Replay.objects.get().state == ReplayState.SUCCEEDED, within_s=60, what="it ends")
+    assert 4 <= there < 40
+    before, after = here.messages(source)[:there], here.messages(source)[there:]
+    while before != here.messages(target)[: len(before)]:  # what came between the erasure and the look
+        before, after = before[:-1], [before[-1], *after]
+    assert here.messages(target) == [*before, *(row for row in after if row[1] != "eu.1")]
+    replay.refresh_from_db()
+    assert replay.stored == len(here.messages(target))
+
+
 def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_later(here: Here) -> None:
     source, target = here.stream("a"), here.stream("b", keys=("eu.*",), max_messages=3, discard="new")
     here.published.numbered(source, 5, key="us")
@@ -273,7 +293,11 @@ def slow(here: Here) -> Replay:
 
 def test_a_count_of_which_nothing_is_done_for_long_is_ended(here: Here, slow: Replay) -> None:
     here.analytics.replays = Replays(
-        here.analytics.env, spark=here.analytics.spark, stop=here.analytics.stop, stuck_s=1.0
+        here.analytics.env,
+        spark=here.analytics.spark,
+        erased=ErasedSince(),
+        stop=here.analytics.stop,
+        stuck_s=1.0,
     )
     replay = here.worked(slow)
     assert replay.state == ReplayState.FAILED

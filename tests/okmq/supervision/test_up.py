@@ -212,12 +212,25 @@ def test_a_busy_port_is_one_sentence(product: Product) -> None:
         ("OKMQ_PORT", "eighty", "OKMQ_PORT='eighty': expected a whole number from 1 to 65535."),
         ("OKMQ_FSYNC", "sometimes", "OKMQ_FSYNC='sometimes': expected one of always, everysec, no."),
         ("OKMQ_ADMIN_TOKEN", "short", "OKMQ_ADMIN_TOKEN: expected 16 to 200 visible ASCII characters."),
-        ("OKMQ_HISTORY_URL", "/dev/null/history", "OKMQ_HISTORY_URL='/dev/null/history': Not a directory."),
     ],
 )
 def test_a_broken_setting_is_one_sentence(product: Product, name: str, value: str, said: str) -> None:
     product.more = {name: value}
     assert refuses(product) == said
+
+
+def test_a_history_that_cannot_be_written_is_said_and_keeps_nothing_from_starting(
+    product: Product, unique: str
+) -> None:
+    product.more = {"OKMQ_HISTORY_URL": "/dev/null/history"}
+    product.start()
+    said = (
+        "OKMQ_HISTORY_URL='/dev/null/history': Not a directory. The history waits for it; nothing else does."
+    )
+    assert said in product.output
+    create(product, unique)
+    with product.client() as client:
+        client.post(f"/streams/{unique}/messages", json={"id": "a", "body": 1}).raise_for_status()
 
 
 def test_a_database_that_is_not_there_is_said(product: Product) -> None:
