@@ -2,22 +2,32 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlencode
 
 from django.urls import reverse
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from dashboard import formats
 from dashboard.groups.group_rows import DOTS
 from dashboard.stream_rows import StreamRow
-from streams.selectors import DamagedPart, JudgedGroup, Sampling, ServersAway
+from streams.selectors import (
+    DamagedPart,
+    FailingReplay,
+    FailingRuns,
+    JudgedGroup,
+    Sampling,
+    ServersAway,
+)
 from streams.selectors.alerts import in_status
 from streams.upkeep.processes import ProcessStatus
 
 # A restart is worth a word for a while, not for ever.
 RESTART_TOLD_FOR_S = 3600
 ALL_THERE = ServersAway()
+REASON_CHARS = 200
 ALIKE_SHOWN = 3
 """Of so many groups of a stream with the same trouble each has a row; more are one."""
 
@@ -31,6 +41,24 @@ class Concern:
     url: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What failed of the history, as far as somebody may see it.
+
+    Attributes:
+        stream: the one whose page shows the runs; empty is none.
+        says_why: whether they may see why a run failed.
+    """
+
+    runs: Sequence[FailingRuns] = ()
+    replays: Sequence[FailingReplay] = ()
+    stream: str = ""
+    says_why: bool = False
+
+
+NO_FAILURES = Failures()
+
+
 def concerns(
     *,
     processes: Iterable[ProcessStatus],
@@ -41,6 +69,7 @@ def concerns(
     firing: int = 0,
     damaged: Iterable[DamagedPart] = (),
     away: ServersAway = ALL_THERE,
+    failures: Failures = NO_FAILURES,
 ) -> list[Concern]:
     """What is wrong now, or was lately; ``groups`` are those in trouble, and so many alerts are firing."""
     found = [
@@ -49,6 +78,8 @@ def concerns(
         *_of_sampling(seen),
         *_of_alerts(firing),
         *_of_processes(processes, now_s=now_s),
+        *(_of_runs(each, failures, now_s=now_s) for each in failures.runs),
+        *_of_replays(failures.replays, now_s=now_s),
         *_of_streams(rows),
         *_of_groups(groups),
     ]
@@ -133,6 +164,63 @@ def _restarted(process: ProcessStatus, *, now_s: float) -> str:
         return _("%(name)s %(note)s.") % named
     age = formats.duration(max(0, round(now_s - process.since)))
     return _("%(name)s %(note)s, restarted %(time)s ago.") % (named | {"time": age})
+
+
+def _of_runs(runs: FailingRuns, failures: Failures, *, now_s: float) -> Concern:
+    """One may be of a moment, as it is run again; the next that fails, too, is not."""
+    said = ngettext(
+        "The last %(job)s run of the history failed %(time)s ago",
+        "The last %(count)s %(job)s runs of the history failed, the first %(time)s ago",
+        runs.count,
+    ) % {
+        "job": runs.job,
+        "count": formats.count(runs.count),
+        "time": _age(runs.since, now_s=now_s),
+    }
+    url = ""
+    if failures.stream:
+        url = (
+            reverse("dashboard:stream_history", args=[failures.stream]) + f"?runs=failed&run={runs.last}#runs"
+        )
+    ended = f": {_short(runs.error)}" if failures.says_why else "."
+    return Concern("bad" if runs.count > 1 else "warn", said + ended, url)
+
+
+def _of_replays(failing: Iterable[FailingReplay], *, now_s: float) -> list[Concern]:
+    """One a stream; ``failing`` are newest first."""
+    by_stream: dict[str, list[FailingReplay]] = {}
+    for each in failing:
+        by_stream.setdefault(each.stream, []).append(each)
+    return [_of_stream_replays(stream, found, now_s=now_s) for stream, found in by_stream.items()]
+
+
+def _of_stream_replays(stream: str, found: Sequence[FailingReplay], *, now_s: float) -> Concern:
+    newest = found[0].replay
+    said = ngettext(
+        "Replay %(number)s of %(stream)s failed %(time)s ago: %(reason)s",
+        "%(count)s replays of %(stream)s failed, the newest, %(number)s, %(time)s ago: %(reason)s",
+        len(found),
+    )
+    told = {
+        "number": newest.pk,
+        "stream": stream,
+        "count": formats.count(len(found)),
+        "time": _age(newest.finished_at or newest.created_at, now_s=now_s),
+        "reason": _short(newest.error),
+    }
+    shown = urlencode({"replays_before": newest.pk + 1, "replay": newest.pk})
+    return Concern(
+        "bad", said % told, reverse("dashboard:stream_history", args=[stream]) + f"?{shown}#replays"
+    )
+
+
+def _age(moment: datetime, *, now_s: float) -> str:
+    return formats.duration(max(0, round(now_s - moment.timestamp())))
+
+
+def _short(error: str) -> str:
+    """The first line of an error, as far as a sentence has room for it."""
+    return Truncator(error.strip().partition("\n")[0]).chars(REASON_CHARS)
 
 
 def _of_streams(rows: Sequence[StreamRow]) -> list[Concern]:

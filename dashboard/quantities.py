@@ -89,7 +89,7 @@ def written_size(size_bytes: int | None) -> str:
 
 
 def parse_moment(text: str, *, now: datetime) -> datetime:
-    """A moment in UTC from ``15 min ago``, ``2026-11-21 07:05`` or unix milliseconds.
+    """A moment in UTC from ``15 min ago``, ``now``, ``2026-11-21 07:05`` or unix milliseconds.
 
     A time that names no zone is meant in the active one. One before ``EARLIEST`` or after ``LATEST``, as programs write
     for "always" and "never", is that.
@@ -119,6 +119,8 @@ def parse_until(text: str, *, now: datetime) -> datetime:
 
 
 def _moment(wanted: str, *, now: datetime) -> datetime:
+    if wanted.lower() in ("now", _("now")):
+        return now
     try:
         if (age := _age_in(wanted)) is not None:
             return now - timedelta(seconds=parse_duration(age))

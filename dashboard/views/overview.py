@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from dashboard import timelines
-from dashboard.attention import concerns
+from dashboard.attention import Failures, concerns
 from dashboard.groups.group_rows import DOTS
 from dashboard.lists.event_rows import folded
 from dashboard.live import rates
@@ -118,8 +118,23 @@ def _attention(caller: Caller) -> dict[str, Any]:
             firing=selectors.firing_for(caller).loud,
             damaged=selectors.damaged_in(caller),
             away=away,
+            failures=_failures(caller),
             now_s=time.time(),
         )[:CONCERNS_SHOWN],
         "events": folded(events, most=EVENTS_SHOWN),
         "events_mark": events[0].id if events else 0,
     }
+
+
+def _failures(caller: Caller) -> Failures:
+    """What failed of the history: that a run did everybody may know, as how processes stand; why, not everybody."""
+    runs = selectors.runs_failing()
+    if not caller.may("read"):
+        return Failures(runs)
+    archived = selectors.streams_of(caller).filter(archive=True).order_by("name") if runs else None
+    return Failures(
+        runs,
+        selectors.replays_failing(caller),
+        stream="" if archived is None else archived.values_list("name", flat=True).first() or "",
+        says_why=caller.sees_inside_runs,
+    )

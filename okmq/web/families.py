@@ -10,6 +10,8 @@ from pathlib import Path
 from okmq.web.openmetrics import Family, labels_of
 from streams.log.server import ServerState
 from streams.log.traffic import BOUNDS_S, SECOND_US, Durations, Kind
+from streams.models.history import Job
+from streams.selectors.failures import FailingRuns
 from streams.selectors.groups import GroupView
 from streams.selectors.monitoring import MonitoredStream
 from streams.selectors.silences import Sampling
@@ -34,6 +36,9 @@ def stream_families(streams: Iterable[MonitoredStream], *, now_ms: int) -> list[
     committed = Family("okmq_stream_committed_offset", "gauge", "Committed offset.")
     lag = Family("okmq_stream_lag", "gauge", "Messages above the committed offset.")
     archived = Family("okmq_stream_archived_offset", "gauge", "The history holds everything up to it.")
+    failing = Family(
+        "okmq_stream_replays_failing", "gauge", "Replays that failed, and were not started again or ended."
+    )
     for stream in streams:
         labels, state = labels_of(workspace=stream.workspace, stream=stream.name), stream.state
         length.add(labels, state.messages)
@@ -48,11 +53,12 @@ def stream_families(streams: Iterable[MonitoredStream], *, now_ms: int) -> list[
         first.add(labels, state.first_offset)
         committed.add(labels, state.committed_offset)
         lag.add(labels, state.lag)
+        failing.add(labels, stream.replays_failing)
         if stream.archive:
             archived.add(labels, state.archived_offset)
     return [
         *(length, groups, size, ratio, published, published_bytes, duplicates),
-        *(last, first, committed, lag, archived),
+        *(last, first, committed, lag, archived, failing),
     ]
 
 
@@ -139,6 +145,17 @@ def worker_families(seen: Sampling) -> list[Family]:
     if seen.silent_s is not None:
         silent.add("", seen.silent_s)
     return [silent]
+
+
+def history_families(failing: Iterable[FailingRuns]) -> list[Family]:
+    """What the analytics process could not do, by ``run``: ``archive``, ``rollup``, ``compact``."""
+    failed = Family(
+        "okmq_history_runs_failing", "gauge", "Runs that failed since the last of their kind that succeeded."
+    )
+    counts = {each.job: each.count for each in failing}
+    for job in Job.values:
+        failed.add(labels_of(run=job), counts.get(job, 0))
+    return [failed]
 
 
 def store_families(stores: Mapping[str, ServerState | None]) -> list[Family]:

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from okmq.supervision import resp
 from okmq.web.families import (
     group_families,
+    history_families,
     process_families,
     store_families,
     stream_families,
@@ -75,7 +76,11 @@ def _of_everything(caller: Caller, *, has_memory: bool) -> list[Family]:
     stores = {"durable": _store(memory=False) if _answers(env.redis_url) else None}
     if env.memory_redis_url is not None:
         stores["memory"] = _store(memory=True) if has_memory else None
-    known = [*store_families(stores), *process_families(processes.read(env.processes_file))]
+    known = [
+        *store_families(stores),
+        *process_families(processes.read(env.processes_file)),
+        *history_families(selectors.runs_failing()),
+    ]
     if stores["durable"] is None:
         return known
     of_streams = _of_streams(caller, has_memory=has_memory)

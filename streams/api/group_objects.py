@@ -119,7 +119,8 @@ class PositionWanted(Strict):
     history = Switch(
         required=False,
         help_text="Where the position is older than what the stream holds, also have the replay counted and started "
-        "that brings the group, and it alone, what has gone.",
+        "that brings the group, and it alone, what has gone. What the stream holds comes meanwhile, so newer messages "
+        "may come before older ones, of one key, too, also to a group that is `ordered_by_key`.",
     )
     dry_run = Switch(required=False, help_text="Only tell what it would do.")
 

@@ -153,9 +153,11 @@ class GroupSeekView(ApiView):
             description="What is in flight is void, delivery counts start anew, dead letters stay. A position older "
             "than what the stream holds is its oldest message; `gone` then says what does not come, and which replay "
             "brings it to this group alone from the history. With `history` that is begun with the seek, which then "
-            "also needs `read`. A replay that brings the group something since an earlier seek is ended. Where the "
-            "stream retains by interest, what no group wants any more after a seek is removed for good; a dry run "
-            "counts it in `removes`.",
+            "also needs `read`. The group gets what the stream holds meanwhile, so newer messages may come before "
+            "older ones, of one key, too; one that is `ordered_by_key` gets one message of a key at a time, those from "
+            "the history behind what is out and waits of their key, although that is newer. A replay that brings the "
+            "group something since an earlier seek is ended. Where the stream retains by interest, what no group "
+            "wants any more after a seek is removed for good; a dry run counts it in `removes`.",
             examples={
                 "again": {"position": "earliest", "dry_run": True},
                 "all of it": {"position": "offset", "offset": 1, "history": True},

@@ -31,6 +31,13 @@ from streams.selectors.events import (
     stream_turns,
     workspace_turns,
 )
+from streams.selectors.failures import (
+    FailingReplay,
+    FailingRuns,
+    replays_failing,
+    replays_failing_counts,
+    runs_failing,
+)
 from streams.selectors.forecasts import retention_outlook
 from streams.selectors.gone import Gone, gone_behind
 from streams.selectors.group_effects import (
@@ -185,6 +192,8 @@ __all__ = [
     "Effect",
     "Ending",
     "EventsWanted",
+    "FailingReplay",
+    "FailingRuns",
     "Fault",
     "Firing",
     "Found",
@@ -313,6 +322,8 @@ __all__ = [
     "recent_samples",
     "removals_of",
     "removed_by_step",
+    "replays_failing",
+    "replays_failing_counts",
     "replays_finished",
     "replays_latest",
     "replays_unfinished",
@@ -322,6 +333,7 @@ __all__ = [
     "rule_view",
     "rules_of",
     "runs_begun_from_now",
+    "runs_failing",
     "runs_page",
     "samples_read_on",
     "sampling",

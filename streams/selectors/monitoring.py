@@ -11,6 +11,7 @@ from streams.log import stats
 from streams.log.stats import Counted
 from streams.models import Group, Stream
 from streams.models.stream import Storage
+from streams.selectors.failures import replays_failing_counts
 from streams.selectors.groups import GroupView, reachable_views
 from streams.selectors.narrowing import inside
 
@@ -19,8 +20,8 @@ AT_ONCE = 250
 
 
 class MonitoredStream(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One stream: its names, its limits (None is none), how it stands, how many groups it has and whether the history
-    copies it.
+    """One stream: its names, its limits (None is none), how it stands, how many groups it has, whether the history
+    copies it and how many of its replays failed.
     """
 
     workspace: str
@@ -30,6 +31,7 @@ class MonitoredStream(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     max_bytes: int | None
     archive: bool
     groups: int
+    replays_failing: int
     state: Counted
 
     def retention_ratios(self, *, now_ms: int) -> Iterator[tuple[str, float]]:
@@ -57,10 +59,19 @@ def streams_monitored(caller: Caller, *, in_memory: bool = True) -> list[Monitor
     if not in_memory:
         found = found.filter(storage=Storage.DURABLE)
     groups = Counter(Group.objects.values_list("stream_id", flat=True))
+    failing = replays_failing_counts(caller)
     # Plain values: rows of 10,000 streams would take longer to make than all the rest.
     rows = list(
         found.values_list(
-            "pk", "stream_id", "workspace__name", "name", "ttl", "max_messages", "max_bytes", "archive"
+            "pk",
+            "stream_id",
+            "workspace_id",
+            "workspace__name",
+            "name",
+            "ttl",
+            "max_messages",
+            "max_bytes",
+            "archive",
         )
     )
     log = store.log()
@@ -76,9 +87,10 @@ def streams_monitored(caller: Caller, *, in_memory: bool = True) -> list[Monitor
             max_bytes=max_bytes,
             archive=archive,
             groups=groups[pk],
+            replays_failing=failing[of, name],
             state=states[stream_id],
         )
-        for pk, stream_id, workspace, name, ttl, max_messages, max_bytes, archive in rows
+        for pk, stream_id, of, workspace, name, ttl, max_messages, max_bytes, archive in rows
         if stream_id in states
     ]
 

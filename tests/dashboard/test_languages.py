@@ -101,6 +101,15 @@ def test_an_age_is_taken_as_it_is_read(written: str) -> None:
         quantities.parse_moment("vor 15 min", now=now)
 
 
+@pytest.mark.parametrize("written", ["jetzt", "Jetzt ", "now"])
+def test_now_is_taken_as_a_field_suggests_it(written: str) -> None:
+    now = datetime(2026, 11, 26, 8, tzinfo=UTC)
+    with translation.override("de"):
+        assert quantities.parse_moment(written, now=now) == now
+    with translation.override("en"), pytest.raises(ValueError, match="Enter a time"):
+        quantities.parse_moment("jetzt", now=now)
+
+
 @pytest.mark.parametrize("written", ["vor", "vor ", "vor kurzem", "ago", "vor -1 min"])
 def test_what_is_no_age_is_refused_in_the_language(written: str) -> None:
     with translation.override("de"), pytest.raises(ValueError, match="Einen Zeitpunkt angeben"):

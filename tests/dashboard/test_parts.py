@@ -43,6 +43,8 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
     [
         ("15 min ago", NOW - timedelta(minutes=15)),
         ("15m ago", NOW - timedelta(minutes=15)),
+        ("now", NOW),
+        (" Now ", NOW),
         ("2026-11-21 07:05", NOW.replace(hour=7, minute=5)),
         ("2026-11-21T07:05:00+01:00", NOW.replace(hour=6, minute=5)),
         ("1795244753000", datetime(2026, 11, 21, 7, 5, 53, tzinfo=UTC)),

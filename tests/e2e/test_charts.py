@@ -33,6 +33,23 @@ for minutes, messages in ((50, 7), (10, 120)):
 """
 
 
+HOURS_COUNTED = """
+import django
+django.setup()
+from datetime import timedelta
+from django.utils import timezone
+from streams.models import Rollup, StandingRollup, Stream
+stream = Stream.objects.get(name={stream!r})
+now = timezone.now().replace(minute=0, second=0, microsecond=0)
+for hours in (7, 6, 3):
+    known = dict(stream_id=stream.stream_id, step="hour", start=now - timedelta(hours=hours))
+    Rollup.objects.create(messages=2, bytes=500, looked_at=2, ids=2, size_p50=100, size_p99=400, size_max=400, **known)
+    lag = dict(lag_ms_max=4000, lag_ms_seen={{"1000": 1, "4000": 1}})
+    StandingRollup.objects.create(group="g", samples=2, last_ms=1, **lag, **known)
+    print(int(known["start"].timestamp()))
+"""
+
+
 ANSWERED = """
 import django, json
 django.setup()
@@ -232,3 +249,46 @@ def test_the_lag_of_a_group_moves_on_its_chart(page: Page, api: httpx.Client, st
     expect(page.get_by_role("columnheader", name="Highest time lag")).to_be_visible()
     page.locator("#lag").get_by_role("link", name="6 h").click()
     expect(page).to_have_url(re.compile(r"range=6h"))
+
+
+# The steps of a chart that the dashed line, which is as dark as ink, goes along: more than a third of their columns.
+LINED = """(box) => {
+  const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
+  const canvas = box.querySelector("canvas");
+  const plot = box.querySelector(".u-over");
+  const [left, width] = [plot.offsetLeft, plot.offsetWidth].map((css) => Math.round(css * devicePixelRatio));
+  const { data } = canvas.getContext("2d").getImageData(left, 0, width, canvas.height);
+  const isInk = (at) => data[at + 3] > 100 && Math.max(...data.slice(at, at + 3)) < 60;
+  const column = (x) => Array.from({ length: canvas.height }, (_, y) => 4 * (y * width + x)).some(isInk);
+  const lined = (n) => {
+    const [from, to] = [n, n + 1].map((each) => Math.round((each * width) / seed.times.length));
+    const columns = Array.from({ length: to - from }, (_, x) => from + x);
+    return columns.filter(column).length > columns.length / 3;
+  };
+  return seed.times.filter((_, n) => lined(n));
+}"""
+
+
+@pytest.mark.parametrize("line", ["size_p99", "p99_0"])
+def test_the_dashed_line_goes_along_every_step_that_has_a_value_also_one_without_neighbours(
+    page: Page, running: Product, stream: str, line: str
+) -> None:
+    hours = [int(each) for each in in_product(running, HOURS_COUNTED.format(stream=stream)).split()]
+    page.goto(f"/streams/{stream}/history/")
+    chart = page.locator(f"[data-line={line}]")
+    expect(chart.locator("canvas")).to_have_count(1)
+    until(
+        lambda: chart.evaluate(LINED) == hours, within_s=LONG_ENOUGH_S, what="the line goes along these hours"
+    )
+
+
+def test_the_line_of_the_period_before_goes_along_the_last_step_too(
+    page: Page, running: Product, stream: str
+) -> None:
+    in_product(running, HOURS_COUNTED.format(stream=stream))
+    page.goto(f"/streams/{stream}/history/?compare=1")
+    times = json.loads(page.locator("#history").text_content() or "")["times"]
+    chart = page.locator("[data-line=before_messages]")
+    until(
+        lambda: chart.evaluate(LINED) == times, within_s=LONG_ENOUGH_S, what="the line goes along all steps"
+    )

@@ -41,16 +41,6 @@ export function rangeAddress(search, fromS, untilS, stepS) {
 
 export const marksNear = (marks, atS, withinS) => marks.flatMap(([at, text]) => (Math.abs(at - atS) > withinS ? [] : text));
 
-/** A token's colour in the theme of the moment. */
-function colour(name) {
-  const probe = document.createElement("i");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
-}
-
 /** What is usual, behind the lines. */
 function paintBand(plot, low, high, fill) {
   const { left, top, width, height } = plot.bbox;
@@ -87,10 +77,17 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
   const bars = kind === "bars";
   const numbers = x === "number";
   const say = FORMATS[format];
+  // A token's in this theme.
+  const colour = (name) => {
+    box.style.color = `var(${name})`;
+    return getComputedStyle(box).color;
+  };
   const faint = colour("--ink-faint");
   const hide = { show: false };
   const axis = { stroke: faint, grid: { stroke: colour("--line"), width: 1 }, ticks: hide, font: `11px ${getComputedStyle(document.body).fontFamily}` };
   const short = (value) => say(value).replace(/(?:\.|(\.\d*[1-9]))0+(?=\D|$)/, "$1");
+  // A line reaches the chart's edge: after its last step is a gap.
+  const ended = (plot, n, from, last, gaps) => [...gaps, [plot.valToPos(plot.data[0][last] + stepS, "x", true), Infinity]];
   const readout = box.closest("figure").querySelector("[data-readout]");
   const head = readout.closest("figure > *");
   const resting = readout.textContent;
@@ -115,7 +112,7 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
         points: hide,
         ...(bars && { paths: uPlot.paths.bars({ size: [0.75, 60], align: 1 }) }),
       },
-      ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: hide, ...(bars && { paths: uPlot.paths.stepped({ align: 1 }) }) }] : []),
+      ...(line ? [{ stroke: colour(bars ? "--ink" : "--series-2"), width: 1.5, dash: [4, 3], points: hide, ...(bars && { paths: uPlot.paths.stepped({ extend: true, alignGaps: 1 }), gaps: ended }) }] : []),
     ],
     hooks: {
       draw: [(plot) => paintMarks(plot, marks, faint)],
@@ -142,12 +139,11 @@ function draw(box) {
   const fields = line ? [field, line] : [field];
   let data = [seed.times, ...fields.map((each) => seed[each])];
   let plot = new uPlot(options(box, seed), data, box);
-  const redraw = () => {
+  new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     plot.destroy();
     plot = new uPlot(options(box, seed), data, box);
-  };
-  new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  });
   if (!topic || kind !== "live") return;
   const take = (atMs, values) => {
     data = appended(data, Math.round(atMs / 1000), values, seed.window_s, seed.gap_s);

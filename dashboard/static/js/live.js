@@ -177,8 +177,7 @@ export class Live {
   }
 
   #take(topic, event) {
-    if (!this.#inbox.put(`${topic} ${event.kind}`, event)) return;
-    this.#paintSoon();
+    if (this.#inbox.put(`${topic} ${event.kind}`, event)) this.#paintSoon();
   }
 
   #paintSoon() {

@@ -49,8 +49,7 @@ function start(form) {
   function prepare(isWhole) {
     begin.value = isWhole ? 1 : (told().line ?? begin.value);
     if (told().ids) ids.value = told().ids;
-    if (!isWhole || keep.checked) return;
-    lines.value = file.value = "";
+    if (isWhole && !keep.checked) lines.value = file.value = "";
   }
 
   form.addEventListener("submit", async (event) => {

@@ -11,8 +11,6 @@ export function tailWord({ state, shown, waiting, page = null }) {
   return page ?? (shown ? say("Live") : say("Waiting for messages"));
 }
 
-const stale = () => say("Stale");
-
 export function startTail(root) {
   const tail = root.querySelector("[data-tail]");
   if (!tail) return;
@@ -35,9 +33,9 @@ export function startTail(root) {
 
   const behind = () => [...followed.values()].filter(({ after, newest }) => newest > after);
 
-  function say() {
+  function tell() {
     const waiting = behind().reduce((sum, { after, newest }) => sum + newest - after, 0);
-    const page = isRefused ? stale() : document.body.dataset.liveState === "live" ? null : root.querySelector("[data-live-word]").textContent;
+    const page = isRefused ? say("Stale") : document.body.dataset.liveState === "live" ? null : root.querySelector("[data-live-word]").textContent;
     const now = tailWord({ state, shown: rows().length, waiting, page });
     if (word.textContent !== now) word.textContent = now;
     dot.dataset.state = state === "live" && page === null ? "active" : "empty";
@@ -68,13 +66,13 @@ export function startTail(root) {
       while (beyond?.isConnected) body.lastElementChild.remove();
     } finally {
       asking = false;
-      say();
+      tell();
     }
   }
 
   function turn(next) {
     state = next;
-    say();
+    tell();
     ask();
   }
 
@@ -88,16 +86,16 @@ export function startTail(root) {
       followed.set(topic, each);
     }
     each.newest = Math.max(each.newest, event.offset);
-    say();
+    tell();
     ask();
   });
   takeIn();
   root.addEventListener("htmx:afterSettle", takeIn);
-  root.addEventListener("okmq:word", say);
+  root.addEventListener("okmq:word", tell);
   pause.addEventListener("click", () => turn(state === "live" ? "paused" : "live"));
   stop.addEventListener("click", () => turn("stopped"));
   tail.querySelector("[data-tail-clear]").addEventListener("click", () => {
     body.replaceChildren();
-    say();
+    tell();
   });
 }

@@ -1,4 +1,3 @@
-// Tells the server the browser's time zone, so that pages are painted in it from the next one on.
+// Says the browser's time zone; the next page is painted in it.
 
-const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (zone) document.cookie = `okmq_browser_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+document.cookie = `okmq_browser_zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; max-age=31536000; samesite=lax`;

@@ -18,7 +18,7 @@ from streams.log import config, groups, read, trim
 from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Group, Replay
-from streams.services.groups import group_create
+from streams.services.groups import group_change, group_create
 from streams.services.streams import stream_change
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import confirmed, sent_back
@@ -98,6 +98,24 @@ def test_a_place_older_than_the_stream_says_what_the_history_holds_and_brings_it
     assert (replay.to_offset, replay.since, replay.starts) == (15, datetime(2001, 1, 1, tzinfo=UTC), True)
     assert (replay.group, position(billing)) == ("billing", 16)
     assert "group billing" in owner.get("/streams/orders/history/").content.decode()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_in_which_order_the_history_comes_is_said_where_it_is_chosen(
+    owner: Client, billing: Group, ordered: bool
+) -> None:
+    stream_id = billing.stream.stream_id
+    group_change(billing, changes={"ordered_by_key": ordered}, actor=SYSTEM)
+    store.log().run(trim.purge(stream_id, keep=5))
+    assert "newer messages may come before older ones" not in (
+        owner.get(f"{PAGE}?position=offset&at=3").content.decode()
+    )
+    store.log().run(config.archived_set(stream_id, 15))
+    page = owner.get(f"{PAGE}?position=offset&at=3").content.decode()
+    (said,) = re.findall(r'id="seek-history-order">(.*?)</p>', page)
+    assert 'id="seek-history" aria-describedby="seek-history-order"' in page
+    assert "newer messages may come before older ones, also those of one key" in said
+    assert ("It is ordered by key" in said) == ordered
 
 
 def test_a_seek_without_the_history_begins_no_replay_and_ends_one(owner: Client, billing: Group) -> None:

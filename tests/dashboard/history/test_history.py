@@ -802,3 +802,19 @@ def test_in_german_the_history_says_what_it_does_in_german(owner: Client, make_s
     assert 'placeholder="vor 2 d"' in page
     assert '<th scope="col">Replays</th>' in page
     assert "Erneut zustellen" not in page
+
+
+def test_the_end_of_a_range_may_be_now_in_words_as_its_field_suggests(
+    owner: Client, make_stream: MakeStream
+) -> None:
+    make_stream("orders")
+    address = "/streams/orders/history/?since=2+d+ago&until="
+    page = owner.get(f"{address}now")
+    assert 'placeholder="now"' in page.content.decode()
+    assert page.context["form"].errors == {}
+    asked, open_ended = page.context["asked"], owner.get(address).context["asked"]
+    assert asked.range == "custom"
+    assert abs(asked.until - open_ended.until) < timedelta(minutes=1)
+    assert owner.get("/streams/orders/history/?since=now").context["form"].errors == {
+        "since": ["Must be before the end."]
+    }

@@ -12,6 +12,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.utils import timezone
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
@@ -23,7 +24,7 @@ from streams.log.append import append
 from streams.log.client import AsyncLog, Log
 from streams.log.entries import NewMessage
 from streams.log.traffic import Durations, Kind
-from streams.models import Group, Membership, Stream, Workspace
+from streams.models import Group, Membership, Replay, Run, Stream, Workspace
 from tests import servers
 from tests.exchanges import ended
 from tests.streams.api.conftest import Api, caller, code
@@ -185,9 +186,43 @@ def test_how_long_the_worker_has_been_silent_is_told(ruler: Api) -> None:
     assert 90 <= silent_s < 120
 
 
+def test_runs_that_failed_since_the_last_that_succeeded_are_told_by_kind(ruler: Api) -> None:
+    assert samples(scraped(ruler), "okmq_history_runs_failing") == [0, 0, 0]
+    now = timezone.now()
+    for state in ("failed", "succeeded", "failed", "failed"):
+        Run.objects.create(job="rollup", state=state, finished_at=now)
+    assert samples(scraped(ruler), "okmq_history_runs_failing", run="rollup") == [2]
+    assert samples(scraped(ruler), "okmq_history_runs_failing", run="archive") == [0]
+
+
+def test_replays_that_failed_are_told_of_their_stream(owner: Api, stranger: Api, ruler: Api) -> None:
+    stream = stream_of(owner)
+    stream_of(stranger)
+    known = {
+        "source": "orders",
+        "source_id": stream.stream_id,
+        "target": "orders",
+        "target_id": stream.stream_id,
+    }
+    Replay.objects.create(
+        workspace=owner.workspace, state="failed", requested_by="ann", finished_at=timezone.now(), **known
+    )
+    of = {"workspace": owner.workspace.name, "stream": "orders"}
+    for api in (owner, ruler):
+        assert samples(scraped(api), "okmq_stream_replays_failing", **of) == [1]
+    assert samples(scraped(stranger), "okmq_stream_replays_failing") == [0]
+    assert samples(scraped(ruler), "okmq_stream_replays_failing", workspace=stranger.workspace.name) == [0]
+
+
 @pytest.mark.parametrize(
     "name",
-    ["okmq_store_up", "okmq_http_request_seconds", "okmq_process_up", "okmq_worker_silent_seconds"],
+    [
+        "okmq_store_up",
+        "okmq_http_request_seconds",
+        "okmq_process_up",
+        "okmq_worker_silent_seconds",
+        "okmq_history_runs_failing",
+    ],
 )
 def test_an_admin_of_another_workspace_sees_nothing_of_the_service(owner: Api, name: str) -> None:
     assert name not in scraped(owner)

@@ -72,6 +72,14 @@ def test_every_operation_has_a_name_of_its_own_and_a_summary() -> None:
     assert all(about["summary"] for _, _, about in found)
 
 
+def test_in_which_order_the_history_comes_is_said_of_a_seek() -> None:
+    (seek,) = [about for _, _, about in operations() if about["operationId"] == "group_seek"]
+    wanted = document()["components"]["schemas"]["PositionWanted"]["properties"]["history"]
+    for said in (seek["description"], wanted["description"]):
+        assert "newer messages may come before older ones, of one key, too" in said
+        assert "`ordered_by_key`" in said
+
+
 def test_every_body_has_examples_that_are_valid() -> None:
     for path, method, about in operations():
         if "requestBody" in about:
