@@ -42,6 +42,12 @@ def _named(name: str, value: int, job: str, counts: Mapping[str, int]) -> str:
             return ngettext("{n} group figure updated", "{n} group figures updated", value).format(n=n)
         case "windows":
             return ngettext("{n} window rescanned", "{n} windows rescanned", value).format(n=n)
+        case "twice":
+            return ngettext(
+                "{n} message is in the history twice",
+                "{n} messages are in the history twice",
+                value,
+            ).format(n=n)
         case "files":
             into = f"{counts['into']:,}" if "into" in counts else "0"
             return ngettext("{n} file merged into {into}", "{n} files merged into {into}", value).format(

@@ -1,6 +1,7 @@
 """A rollup run: what is new in the history is counted, and windows that have grown or ended are looked at."""
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
@@ -51,12 +52,13 @@ class Rollups:
         service.run_progress(run, progress=0.4, counts=counts)
         counts |= {"samples": self._stand(session, run)}
         service.run_progress(run, progress=0.6, counts=counts)
-        windows = 0
+        windows, twice = 0, Counter[str]()
         due = windows_service.windows_due(now=timezone.now())
         due += windows_service.windows_beside(but=due)
         while due and not self.stop.is_set():
-            windows += self._look(due, session(), run)
-            counts |= {"windows": windows}
+            stored, doubles = self._look(due, session(), run)
+            windows, twice = windows + stored, twice + doubles
+            counts |= {"windows": windows} | ({"twice": max(twice.values())} if twice else {})
             service.run_progress(run, progress=0.9, counts=counts)
             due = windows_service.windows_due(now=timezone.now())
         return {**counts, "windows": windows}
@@ -125,8 +127,10 @@ class Rollups:
             )
         return changed
 
-    def _look(self, due: list[DueWindow], session: "SparkSession", run: Run) -> int:
-        """Look at windows and store what was found; returns how many."""
+    def _look(self, due: list[DueWindow], session: "SparkSession", run: Run) -> tuple[int, Counter[str]]:
+        """Look at windows and store what was found; how many these are, and by step how many messages the history has
+        once more than it should.
+        """
         from spark.history import History
         from spark.jobs.figures import Window, look
         from spark.jobs.profiles import profiles
@@ -151,8 +155,8 @@ class Rollups:
         found = begun_again(lambda: look(session, history, files(), windows=windows), files=files)
         of_days = begun_again(lambda: profiles(session, history, files(), windows=windows), files=files)
         if self.stop.is_set():
-            return 0
-        return windows_service.windows_store(
+            return 0, Counter()
+        stored = windows_service.windows_store(
             (
                 _to_store(window, figures, of_days.get(window.pk))
                 for window, figures in zip(due, found, strict=True)
@@ -160,6 +164,10 @@ class Rollups:
             since=began,
             run=run,
         )
+        doubles = Counter[str]()
+        for window, figures in zip(due, found, strict=True):
+            doubles[window.step] += figures.twice
+        return stored, doubles
 
     def _files(self, session: "SparkSession") -> "list[HistoryFile]":
         """Those of the history that count."""
@@ -175,7 +183,7 @@ def _to_store(
 ) -> windows_service.WindowFigures:
     missing = 0
     if found.first is not None and found.last is not None:
-        missing = found.last - found.first + 1 - found.messages
+        missing = max(0, found.last - found.first + 1 - (found.messages - found.twice))
     return windows_service.WindowFigures(
         pk=window.pk,
         looked_at=window.messages,

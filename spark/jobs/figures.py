@@ -41,6 +41,7 @@ class Figures:
         number: of the window.
         messages: how many there are now; fewer than were counted where some were erased.
         first, last: offsets, None without a message.
+        twice: how many of the messages the history has once more than it should.
         ids, keys: distinct ones; messages without a key have none.
         size_p50, size_p90, size_p99, size_max: bytes of a body, None without a message.
         top_keys: the most frequent keys with their messages, most frequent first.
@@ -50,6 +51,7 @@ class Figures:
     messages: int = 0
     first: int | None = None
     last: int | None = None
+    twice: int = 0
     ids: int = 0
     keys: int = 0
     size_p50: int | None = None
@@ -94,7 +96,7 @@ def _figures(number: int, found: dict[str, Any], keys: dict[str, Any]) -> Figure
         top_keys=[(each.key, each.messages) for each in keys.get("top", ())],
         **{
             name: found[name]
-            for name in ("first", "last", "ids", "size_p50", "size_p90", "size_p99", "size_max")
+            for name in ("first", "last", "twice", "ids", "size_p50", "size_p90", "size_p99", "size_max")
         },
     )
 

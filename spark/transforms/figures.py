@@ -39,11 +39,14 @@ def in_windows(messages: DataFrame, *, windows: DataFrame) -> DataFrame:
 def figures(messages: DataFrame) -> DataFrame:
     """How many messages each window has, from where to where, and how many ids.
 
+    An offset that the history has twice has its id twice: where all messages of an id have one offset, all but one of
+    them are ``twice``.
+
     Args:
         messages: what ``in_windows`` gives.
 
     Returns:
-        ``window, found`` (messages), ``first, last`` (offsets), ``ids`` (distinct, by a hash of 64 bits).
+        ``window, found`` (messages), ``first, last`` (offsets), ``ids`` (distinct, by a hash of 64 bits), ``twice``.
     """
     return (
         messages.groupBy("window", "id_hash")
@@ -58,6 +61,9 @@ def figures(messages: DataFrame) -> DataFrame:
             sf.min("first").alias("first"),
             sf.max("last").alias("last"),
             sf.count(sf.lit(1)).alias("ids"),
+            sf.sum(sf.when(sf.col("first") == sf.col("last"), sf.col("found") - 1).otherwise(0)).alias(
+                "twice"
+            ),
         )
     )
 

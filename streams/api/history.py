@@ -56,7 +56,9 @@ class HistoryPoint(serializers.Serializer):  # type: ignore[type-arg]
     keys = serializers.IntegerField(allow_null=True, help_text="Distinct keys.")
     missing = serializers.IntegerField(
         allow_null=True,
-        help_text="Offsets between the first and the last of the step that the history does not have.",
+        help_text="Offsets up to the last of the step, from behind the last of the step before, that the history does "
+        "not have: minutes come to what their hour misses. Of the first step, and while the one before is not "
+        "looked at as a whole, from its own first.",
     )
     size_p50 = serializers.IntegerField(
         allow_null=True, help_text="Half of the bodies have at most so many bytes."

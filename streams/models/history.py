@@ -85,7 +85,8 @@ class Rollup(models.Model):
         look_run, look_time: which run looked at it last, and when; null likewise, and once a look was forgotten. Of a
             minute the run is null, too, once it is no longer kept.
         first_offset, last_offset: lowest and highest offset.
-        missing: offsets between these two that the history does not have.
+        missing: offsets up to the last that the history does not have, from the first on, and once all of the window
+            before is looked at, from behind that one's last.
         ids, keys: distinct ones.
         size_p50, size_p90, size_p99, size_max: bytes of a body.
         top_keys: ``[key, messages]``, the most frequent first.

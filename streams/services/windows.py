@@ -11,6 +11,7 @@ from django.db.models import F, Q, QuerySet
 from streams.models import Erasure, Rollup, RollupPosition, Run
 from streams.models.history import RunState, Step
 from streams.services.storable import storable
+from streams.services.window_gaps import gaps_counted
 
 AT_ONCE = 3000
 """Windows of one look: their figures are in memory together."""
@@ -57,7 +58,7 @@ class DueWindow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowFigures:
     """What a look at a window found, and that it was looked at with so many messages counted (``looked_at``), of which
-    so many were there (``scanned``).
+    so many were there (``scanned``); ``missing`` are offsets between its first and its last.
     """
 
     pk: int
@@ -173,6 +174,7 @@ def windows_store(found: Iterable[WindowFigures], *, since: datetime, run: Run |
         update_fields=[*LOOK, *FIGURES],
         batch_size=500,
     )
+    gaps_counted(rows)
     return len(rows)
 
 

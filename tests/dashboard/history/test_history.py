@@ -774,6 +774,11 @@ def test_a_bar_that_nobody_has_scanned_counts_for_what_any_key_may_have() -> Non
             {"bytes": 2048, "messages": 1200, "points": 3, "samples": 0, "windows": 13},
             "1,200 messages (2.00 KiB) counted · 3 sums updated · 13 windows rescanned",
         ),
+        (
+            "rollup",
+            {"messages": 2, "windows": 3, "twice": 1},
+            "2 messages counted · 3 windows rescanned · 1 message is in the history twice",
+        ),
         ("archive", {"messages": 1, "bytes": 9, "batches": 1}, "1 message (9 B) archived · in 1 batch"),
         (
             "compact",

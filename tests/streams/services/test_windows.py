@@ -164,3 +164,55 @@ def test_a_look_names_its_run_and_time_and_how_much_was_there_until_it_is_forgot
     row.refresh_from_db()
     assert (row.look_run, row.look_time, row.ids, row.size_p50) == (None, None, None, None)
     assert (row.messages_scanned, row.messages_unscanned) == (0, 10)
+
+
+def looked(row: Rollup, first: int | None, last: int | None, *, messages: int = 10) -> None:
+    """A look at a window finds these offsets and messages, with none missing between them."""
+    found = replace(FOUND, pk=row.pk, looked_at=messages, scanned=messages, missing=0)
+    windows_store([replace(found, first_offset=first, last_offset=last)], since=AFTER)
+
+
+def missing() -> list[int | None]:
+    """Of each hour, in the order of their times."""
+    hours = Rollup.objects.filter(stream_id="s", step="hour").order_by("start")
+    return list(hours.values_list("missing", flat=True))
+
+
+def test_what_is_missing_between_two_windows_is_counted_into_the_later_one() -> None:
+    first, second, third = (window(start=NOON + timedelta(hours=hours)) for hours in range(3))
+    for other in (window(stream_id="t"), window(step="day", start=NOON - timedelta(hours=12))):
+        looked(other, 1, 2)
+    looked(third, 51, 60)
+    looked(first, 11, 20)
+    assert missing() == [0, None, 0], "nobody knows yet what the second has"
+    looked(second, 24, 33)
+    assert missing() == [0, 3, 17]
+    looked(second, 22, 31)
+    assert missing() == [0, 1, 19]
+    looked(first, 12, 21)
+    assert missing() == [0, 0, 19]
+
+
+def test_a_window_that_has_grown_since_its_look_says_nothing_of_the_next_one() -> None:
+    first, second = window(messages=12), window(start=AFTER)
+    looked(first, 1, 10)
+    looked(second, 20, 29)
+    assert missing() == [0, 0]
+    looked(first, 1, 12, messages=12)
+    assert missing() == [0, 7]
+
+
+def test_a_window_of_which_all_was_erased_hides_none_of_those_before_it() -> None:
+    rows = [window(start=NOON + timedelta(hours=hours)) for hours in range(3)]
+    for row, (first, last) in zip(rows, [(1, 10), (11, 20), (21, 30)], strict=True):
+        looked(row, first, last)
+    assert missing() == [0, 0, 0]
+    looked(rows[1], None, None)
+    assert missing() == [0, 0, 10]
+
+
+def test_offsets_of_a_clock_that_was_set_back_make_nothing_missing_below_nought() -> None:
+    later, earlier = window(start=AFTER), window()
+    looked(later, 1, 10)
+    looked(earlier, 11, 20)
+    assert missing() == [0, 0]
