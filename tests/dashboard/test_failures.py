@@ -35,7 +35,9 @@ def replayed(stream: Stream, state: ReplayState = ReplayState.FAILED, **more: An
 
 
 def told(client: Client) -> list[tuple[str, str, str]]:
-    return [(each.level, each.sentence, each.url) for each in client.get("/").context["concerns"]]
+    """Level, sentence and address of each concern; ages in whole minutes, however long the test took to ask."""
+    found = client.get("/").context["concerns"]
+    return [(each.level, re.sub(r"( min) \d+ s ago", r"\1 ago", each.sentence), each.url) for each in found]
 
 
 def test_runs_that_failed_since_the_last_that_succeeded_are_one_concern(
