@@ -183,23 +183,28 @@ def test_it_waits_for_its_start_keeps_to_its_rate_rests_and_goes_on(here: Here) 
     assert (replay.finished_at - replay.started_at).total_seconds() >= 60 / 40 - 0.1
 
 
-def test_what_is_erased_while_it_waits_for_its_turn_is_published_no_more(here: Here) -> None:
+def test_what_is_erased_while_it_waits_for_its_turn_is_published_no_more(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of it was read at once, and ten of it are published."""
+    monkeypatch.setattr("okmq.analytics.replays.BATCH", 10)
     source, target = here.stream("a"), here.stream("b")
     here.published.numbered(source, 60, key="eu")
     here.archive()
-    replay = here.asked("a", "b", rate=8)
-    here.replays.hand_out()
-    until(lambda: len(here.messages(target)) >= 4, within_s=60, what="it has begun")
-    assert here.erased("a", source, key="eu.1", up_to=60).state == "succeeded"
-    there = len(here.messages(target))
-    until(lambda: Replay.objects.get().state == ReplayState.SUCCEEDED, within_s=60, what="it ends")
-    assert 4 <= there < 40
-    before, after = here.messages(source)[:there], here.messages(source)[there:]
-    while before != here.messages(target)[: len(before)]:  # what came between the erasure and the look
-        before, after = before[:-1], [before[-1], *after]
-    assert here.messages(target) == [*before, *(row for row in after if row[1] != "eu.1")]
-    replay.refresh_from_db()
-    assert replay.stored == len(here.messages(target))
+    real, times = service.replay_sent, itertools.count(1)
+
+    def sent(replay: Replay, **noted: int) -> bool:
+        is_wanted = real(replay, **noted)
+        if next(times) == 1:
+            assert here.erased("a", source, key="eu.1", up_to=60).state == "succeeded"
+        return is_wanted
+
+    monkeypatch.setattr(service, "replay_sent", sent)
+    replay = here.worked(here.asked("a", "b"))
+    before, after = here.messages(source)[:10], here.messages(source)[10:]
+    left = [*before, *(row for row in after if row[1] != "eu.1")]
+    assert here.messages(target) == left
+    assert (replay.state, replay.stored) == (ReplayState.SUCCEEDED, len(left))
 
 
 def test_what_the_target_does_not_take_stops_it_with_a_sentence_and_it_goes_on_later(here: Here) -> None:
