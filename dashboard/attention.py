@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -162,7 +161,7 @@ def _restarted(process: ProcessStatus, *, now_s: float) -> str:
     named = {"name": process.name, "note": process.note}
     if process.restarted_ms is None:  # it was ended since
         return _("%(name)s %(note)s.") % named
-    age = formats.duration(max(0, round(now_s - process.since)))
+    age = _age(process.since, now_s=now_s)
     return _("%(name)s %(note)s, restarted %(time)s ago.") % (named | {"time": age})
 
 
@@ -175,7 +174,7 @@ def _of_runs(runs: FailingRuns, failures: Failures, *, now_s: float) -> Concern:
     ) % {
         "job": runs.job,
         "count": formats.count(runs.count),
-        "time": _age(runs.since, now_s=now_s),
+        "time": _age(runs.since.timestamp(), now_s=now_s),
     }
     url = ""
     if failures.stream:
@@ -205,7 +204,7 @@ def _of_stream_replays(stream: str, found: Sequence[FailingReplay], *, now_s: fl
         "number": newest.pk,
         "stream": stream,
         "count": formats.count(len(found)),
-        "time": _age(newest.finished_at or newest.created_at, now_s=now_s),
+        "time": _age((newest.finished_at or newest.created_at).timestamp(), now_s=now_s),
         "reason": _short(newest.error),
     }
     shown = urlencode({"replays_before": newest.pk + 1, "replay": newest.pk})
@@ -214,8 +213,8 @@ def _of_stream_replays(stream: str, found: Sequence[FailingReplay], *, now_s: fl
     )
 
 
-def _age(moment: datetime, *, now_s: float) -> str:
-    return formats.duration(max(0, round(now_s - moment.timestamp())))
+def _age(since_s: float, *, now_s: float) -> str:
+    return formats.duration(max(0, round(now_s - since_s)))
 
 
 def _short(error: str) -> str:

@@ -155,11 +155,10 @@ class _ArchiveRun:
         It is not where it was lost, and where the history is another one: a new folder, a backup, a disk that was away
         for a while and is back.
         """
-        after = newest.batch_id + 1
         return (
             newest.query == self._query_id()
             and self.checkpoint.exists(f"offsets/{newest.batch_id}")
-            and not self.checkpoint.exists(f"commits/{after}")
+            and not self.checkpoint.exists(f"commits/{newest.batch_id + 1}")
         )
 
     def _begin_anew(self, on_lacking: Callable[[Lacking], None]) -> None:
@@ -199,8 +198,8 @@ class _ArchiveRun:
         """
         query = self._query_id()
         newest = next(self.history.archived(), None)
-        follows = None if newest is None else (newest.query, newest.batch_id)
-        if batch_id > 0 and follows not in {(query, batch_id - 1), (query, batch_id)}:
+        known = None if newest is None else (newest.query, newest.batch_id)
+        if batch_id > 0 and known not in {(query, batch_id - 1), (query, batch_id)}:
             raise HistoryReplaced(self.history.files.root)
         end = self._offsets(batch_id)
         before = self._offsets(batch_id - 1)
