@@ -101,11 +101,23 @@ class History:
     def append(
         self, rows: DataFrame, *, query: str, batch_id: int, start: Mapping[str, int], end: Mapping[str, int]
     ) -> Batch:
-        """Add a batch of ``schemas.MESSAGES``; a batch that is already there is not added again."""
+        """Add a batch of ``schemas.MESSAGES``; one that is there already is not added again.
+
+        Args:
+            query: Spark's identity of the query that brings it, or another name of a course of batches.
+            batch_id: its number in that query, from 0; only the first may stand behind what another query brought.
+            start: stream id → offset after which its messages begin.
+            end: stream id → last offset of which nothing is left behind.
+
+        Raises:
+            HistoryReplaced: the newest batch is not the one before it.
+        """
         self.settle()
-        before = next(self.archived(), None)
-        if before is not None and (before.query, before.batch_id) == (query, batch_id):
-            return before
+        newest = next(self.archived(), None)
+        if newest is not None and (newest.query, newest.batch_id) == (query, batch_id):
+            return newest
+        if batch_id > 0 and (newest is None or (newest.query, newest.batch_id) != (query, batch_id - 1)):
+            raise HistoryReplaced(self.files.root)
         return self._add(rows, query=query, batch_id=batch_id, start=dict(start), end=dict(end), removed=[])
 
     def rewrite(

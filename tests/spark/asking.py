@@ -59,7 +59,7 @@ class Asker:
         history.append(
             rows,
             query="tests",
-            batch_id=len(list(history.newest_first())),
+            batch_id=len(list(history.archived())),
             start={stream_id: at.archived for stream_id, at in before.items() if at.last > at.archived},
             end={stream_id: at.last for stream_id, at in before.items() if at.last > at.archived},
         )

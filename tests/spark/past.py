@@ -30,10 +30,11 @@ def past(stream_id: str, *, seed: int, days: int = 2, messages: int = 1200, firs
     return rows
 
 
-def remember(history: History, rows: list[Row], *, batch_id: int, start: int = 0) -> int:
-    """Put messages of one stream into a history as one batch; the last offset."""
+def remember(history: History, rows: list[Row], *, start: int = 0) -> int:
+    """Put messages of one stream into a history as its next batch; the last offset."""
     session: SparkSession = history.session
     frame = session.createDataFrame(rows, schemas.MESSAGES).coalesce(1)
     stream_id, last = rows[0][STREAM], rows[-1][OFFSET]
+    batch_id = len(list(history.archived()))
     history.append(frame, query="past", batch_id=batch_id, start={stream_id: start}, end={stream_id: last})
     return int(last)

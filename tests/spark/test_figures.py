@@ -23,9 +23,9 @@ def test_every_minute_hour_and_day_is_as_counted_by_hand_and_so_again(
     history = History(spark, str(tmp_path_factory.mktemp("history")))
     rows = [*past("a", seed=1), *past("b", seed=2, days=1, messages=200)]
     middle = 700
-    end = remember(history, rows[:middle], batch_id=1)
-    remember(history, rows[middle:1200], batch_id=2, start=end)
-    remember(history, rows[1200:], batch_id=3)
+    end = remember(history, rows[:middle])
+    remember(history, rows[middle:1200], start=end)
+    remember(history, rows[1200:])
     windows, files = windows_of(rows), history.current_files()
     by_hand = looked_at_by_hand(windows, rows)
     assert look(spark, history, files, windows=windows) == by_hand
@@ -53,8 +53,8 @@ def test_only_the_files_that_reach_into_a_window_are_read(
 ) -> None:
     history = Counting(spark, str(tmp_path_factory.mktemp("history")))
     rows = past("a", seed=3, days=3, messages=60)
-    remember(history, rows, batch_id=1)
-    remember(history, past("b", seed=4, messages=60), batch_id=2)
+    remember(history, rows)
+    remember(history, past("b", seed=4, messages=60))
     (hour, *_) = [each for each in windows_of(rows) if each.step == "hour"]
     (found,) = look(spark, history, history.current_files(), windows=[hour])
     assert found == looked_at_by_hand([hour], rows)[0]

@@ -64,7 +64,7 @@ def test_every_day_is_as_told_by_hand_and_so_again(
             at = DAY + timedelta(days=n, milliseconds=len(rows))
             offset = len(rows) + 1
             rows.append((1, "a", "s", offset, at, f"m{offset}", None, None, text, len(text)))
-    remember(history, rows, batch_id=1)
+    remember(history, rows)
     cut = len(days[0]) + 20
     windows = [
         Window(number=7, stream_id="a", step="day", start=DAY, counted=10**9),

@@ -310,10 +310,10 @@ def test_a_query_that_reads_meanwhile_is_begun_again(
     settings = replace(settings, redis_url=published.url)
     history = History(spark, settings.history_url)
     history.append(
-        frame(spark, held(stream_id, 1, 8)), query="q", batch_id=9, start={stream_id: 0}, end={stream_id: 8}
+        frame(spark, held(stream_id, 1, 8)), query="q", batch_id=0, start={stream_id: 0}, end={stream_id: 8}
     )
     add_more = frame(spark, held(stream_id, 9, 16))
-    history.append(add_more, query="q", batch_id=10, start={stream_id: 8}, end={stream_id: 16})
+    history.append(add_more, query="q", batch_id=1, start={stream_id: 8}, end={stream_id: 16})
     published.log.run(config.archived_set(stream_id, 16))
     real, calls = query._collected, iter(range(10))
 

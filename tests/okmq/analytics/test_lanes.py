@@ -348,7 +348,7 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     at = datetime(2026, 1, 1, tzinfo=UTC)
     workspace, _ = Workspace.objects.get_or_create(name=published.workspace)
     there = Stream.objects.create(workspace=workspace, name="a", stream_id=stream)
-    for start in (0, 30):
+    for batch_id, start in enumerate((0, 30)):
         rows = [
             (workspace.pk, stream, "a", n, at, f"m{n}", f"k.{n % 3}", None, "1", 1)
             for n in range(start + 1, start + 31)
@@ -356,7 +356,7 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
         History(spark, settings.history_url).append(
             spark.createDataFrame(rows, schemas.MESSAGES).coalesce(1),
             query="q",
-            batch_id=start,
+            batch_id=batch_id,
             start={stream: start},
             end={stream: start + 30},
         )

@@ -61,8 +61,8 @@ def test_minutes_come_to_what_their_hour_misses_and_days_to_what_the_stream_does
     ]
     cuts = [0, 300, 301, 640, len(rows)]
     start = 0
-    for batch_id, (first, last) in enumerate(pairwise(cuts)):
-        start = remember(history, rows[first:last], batch_id=batch_id, start=start)
+    for first, last in pairwise(cuts):
+        start = remember(history, rows[first:last], start=start)
         counted(analytics, here, stream_id, up_to=start)
         assert missing_stored(stream_id) == missing_by_hand(rows[:last])
     of_all = rows[-1][OFFSET] - rows[0][OFFSET] + 1 - len(rows)
@@ -85,8 +85,8 @@ def test_messages_that_the_history_has_twice_are_told_and_end_no_run(
         (*row[:ID], f"m{n}", *row[ID + 1 :])
         for n, row in enumerate(past(stream_id, seed=6, days=1, messages=60))
     ]
-    remember(history, rows, batch_id=1)
-    remember(history, rows[20:31], batch_id=2, start=rows[19][OFFSET])
+    remember(history, rows)
+    remember(history, rows[20:31], start=rows[19][OFFSET])
     known: dict[str, Any] = counted(analytics, here, stream_id, up_to=rows[-1][OFFSET]).counts
     assert known["twice"] == 11
     assert missing_stored(stream_id) == missing_by_hand(rows)
