@@ -31,7 +31,7 @@ system:
 	@scripts/system-packages
 
 .PHONY: test
-test: dev system ## everything: unit, Valkey, Redis, database, Spark, Chromium, scripts of the pages
+test: system dev ## everything: unit, Valkey, Redis, database, Spark, Chromium, scripts of the pages
 	@scripts/test-js
 	$(if $(ARGS),$(PYTEST) $(ARGS),scripts/test-all)
 
@@ -40,11 +40,11 @@ test-fast: dev ## a look between two edits: Valkey and the database; no random r
 	$(if $(ARGS),$(PYTEST) -m "not long and not (spark or e2e or running or install)" $(ARGS),scripts/test-all fast)
 
 .PHONY: coverage
-coverage: dev system ## the whole suite with branch coverage
+coverage: system dev ## the whole suite with branch coverage
 	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html $(ARGS)
 
 .PHONY: e2e
-e2e: dev system ## the tests in a real Chromium
+e2e: system dev ## the tests in a real Chromium
 	$(PYTEST) -m e2e $(ARGS)
 
 .PHONY: check
@@ -83,7 +83,7 @@ prove: ## kill and cut a product of its own under load, print what was lost (mak
 	@exec $(PY) manage.py okmq_prove --report docs/guarantees.md $(ARGS)
 
 .PHONY: screenshots
-screenshots: dev system ## the pictures of the README
+screenshots: system dev ## the pictures of the README
 	@exec $(PY) scripts/screenshots $(ARGS)
 
 .PHONY: clean

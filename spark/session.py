@@ -16,6 +16,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from spark.class_data import SILENT, ClassData
 from spark.source import register
 from spark.watching import built_context
 
@@ -81,11 +82,14 @@ class SessionSettings:
         return {"spark.master": self.master, "spark.cores.max": str(self.cores)}
 
 
-def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
+def build(settings: SessionSettings, *, name: str = "okmq", classes_to: Path | None = None) -> SparkSession:
     """Start a session, with the source ``okmq`` registered; the caller stops it.
 
     Nothing is left behind in the working directory, and nothing listens but on loopback, answering nobody else, or on a
     cluster's behalf on ``settings.host``.
+
+    Args:
+        classes_to: a file that Java writes its classes to when it ends, in place of reading those that are kept.
 
     Raises:
         NotStarted: the JVM has ended.
@@ -104,6 +108,7 @@ def build(settings: SessionSettings, *, name: str = "okmq") -> SparkSession:
             "-XX:+UseSerialGC",
             "-XX:MaxMetaspaceSize=384m",
             "-XX:ReservedCodeCacheSize=128m",
+            *map(_quoted, _class_data(classes_to)),
         ]
     )
     # Spark reads these two from the environment only: the interpreter of the workers, and the address to resolve.
@@ -318,6 +323,13 @@ def _folder(parent: Path) -> Path:
     folder.mkdir()
     _folders.append(folder)
     return folder
+
+
+def _class_data(classes_to: Path | None) -> list[str]:
+    if classes_to is None:
+        return ClassData().options
+    # What is compiled for speed is not kept, and would be most of the work.
+    return ["-XX:TieredStopAtLevel=1", f"-XX:ArchiveClassesAtExit={classes_to}", *SILENT]
 
 
 def _quoted(option: str) -> str:

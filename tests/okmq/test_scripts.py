@@ -71,6 +71,16 @@ def test_the_environment_is_made_once_and_again_when_the_lock_changes(project: P
 
 
 @pytest.mark.install
+@pytest.mark.parametrize("outcome", [0, 1])
+def test_the_classes_of_spark_are_kept_once_where_they_can_be(project: Path, outcome: int) -> None:
+    (project / "spark").mkdir()
+    (project / "spark" / "prepare.py").write_text(f"print('prepared'); raise SystemExit({outcome})")
+    first = run(project, "bootstrap", "run", path=os.environ["PATH"])
+    assert (first.returncode, first.stdout.splitlines()[-1]) == (0, "prepared")
+    assert run(project, "bootstrap", "run", path=os.environ["PATH"]).stdout == ""
+
+
+@pytest.mark.install
 def test_what_the_tests_need_serves_the_product_too(project: Path) -> None:
     path = os.environ["PATH"]
     assert run(project, "bootstrap", "dev", path=path).returncode == 0
