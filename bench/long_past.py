@@ -28,6 +28,11 @@ STAGES = (3, 9, 30)
 
 FILES_A_DAY = 4
 WITHIN_S = 1200.0
+PAGES = {
+    "history page": "/streams/{stream}/history/",
+    "history page, 30 days": "/streams/{stream}/history/?range=30d",
+}
+ANSWER = "/sql/{query}/"
 QUESTION = "SELECT key, count(*) AS messages, avg(bytes) AS size FROM messages GROUP BY key"
 INTO_BODIES = (
     "SELECT key, count(*) AS messages, avg(cast(get_json_object(body, '$.delay') AS int)) AS delay "
@@ -126,10 +131,9 @@ class _Past:
 def _looked_at(ours: Product, browser: Browser, past: _Past, days: int) -> Iterator[Figure]:
     """The page of all these days, and two questions over everything."""
     of = f"{days * past.a_day:,} of history:"
-    pages = (f"/streams/{past.stream}/history/", f"/streams/{past.stream}/history/?range=30d")
-    for page in pages:
-        what = "history page" + (", 30 days" if "?" in page else "")
-        yield Figure(name=f"{of} {what}", reached=browser.answer_ms(page), unit="ms", at_most=300)
+    for what, page in PAGES.items():
+        took_ms = browser.answer_ms(page.format(stream=past.stream))
+        yield Figure(name=f"{of} {what}", reached=took_ms, unit="ms", at_most=300)
     for what, sql in (("SELECT of all by key", QUESTION), ("the same with a field of the body", INTO_BODIES)):
         began = time.perf_counter()
         answer = ours.ask("POST", "/analytics/query", {"sql": sql, "limit": 1000})
@@ -142,6 +146,8 @@ def _looked_at(ours: Product, browser: Browser, past: _Past, days: int) -> Itera
         if counted != days * past.a_day:
             raise RuntimeError(f"{counted} messages were counted where there are {days * past.a_day}.")
         yield Figure(name=f"{of} {what}", reached=took, unit="s", at_most=20)
+    took_ms = browser.answer_ms(ANSWER.format(query=ours.ask("GET", "/analytics/query")[0]["id"]))
+    yield Figure(name=f"{of} page of the answer", reached=took_ms, unit="ms", at_most=300)
 
 
 def _until_it_ends(ours: Product, path: str, goes_on: set[str]) -> Any:

@@ -34,6 +34,7 @@ PAGES = (
     "/groups/_export/?sort=-time",
     "/streams/_new/",
     "/streams/_bulk/?do=purge&stream={stream}",
+    "/streams/_bulk/?do=label&stream={stream}",
     "/streams/{stream}/",
     "/streams/{stream}/?start=time&at=1+min+ago",
     "/streams/{stream}/?start=oldest",
@@ -44,6 +45,10 @@ PAGES = (
     "/streams/{stream}/?match=no-such-text",
     "/streams/{stream}/?cols=.n,.text,.items[*]",
     "/streams/{stream}/messages/{middle}/",
+    "/streams/{stream}/messages/{middle}/delete/",
+    "/streams/{stream}/purge/",
+    "/streams/{stream}/purge/?what=newest&at={middle}",
+    "/streams/{stream}/removals/{removed}/end/",
     "/streams/{stream}/tail/",
     "/tail/?streams=*",
     "/streams/{stream}/publish/",
@@ -53,31 +58,43 @@ PAGES = (
     "/streams/{stream}/retention/",
     "/streams/{stream}/retention/?max_messages=1000",
     "/streams/{stream}/history/",
+    "/streams/{stream}/history/?range=30d",
+    "/streams/{stream}/history/erasures/?what=offset&at={middle}",
     "/streams/{stream}/activity/",
     "/streams/{stream}/settings/",
+    "/streams/{stream}/settings/?delete=1",
     "/streams/{stream}/groups/",
     "/streams/{stream}/groups/?sort=-status",
     "/streams/{stream}/groups/{group}/",
     "/streams/{stream}/groups/{group}/?position=offset&at={middle}",
     "/streams/{stream}/groups/{group}/?range=6h",
+    "/streams/{stream}/groups/{group}/activity/",
     "/streams/{stream}/groups/{group}/pending/",
     "/streams/{stream}/groups/{group}/pending/settle/?what=ack&scope=all",
     "/streams/{stream}/groups/{group}/dead-letters/",
     "/streams/{stream}/groups/{group}/dead-letters/?order=newest",
+    "/streams/{stream}/groups/{group}/dead-letters/{letter}/",
     "/streams/{stream}/groups/{group}/settings/",
+    "/streams/{stream}/groups/{group}/settings/?delete=1",
     "/events/",
     "/alerts/",
+    "/alerts/{rule}/",
+    "/alerts/{rule}/delete/",
     "/sql/",
     "/search/?q=bench",
     "/search/?q=bench+pub",
     "/settings/tokens/",
     "/settings/people/",
+    "/settings/people/{person}/remove/",
+    "/settings/people/{person}/password/",
     "/settings/workspaces/",
     "/settings/workspaces/default/",
     "/settings/configuration/",
     "/settings/system/",
     "/profile/",
+    "/profile/password/",
 )
+LOGIN = "/login/?next=/"
 WITH_ALL_COLUMNS = "/streams/?sort=-messages&size=100"
 COLUMN = re.compile(r'name="column" value="(\w+)"')
 ASSET = re.compile(r'(?:src|href)="(/static/[^"]+)"')
@@ -160,15 +177,16 @@ def pages(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
     fill(ours.keeper_url, stream_id, messages=messages, keys=KEYS)
     for number in range(GROUPS):
         ours.ask("POST", f"/streams/{stream}/groups/", {"name": f"group-{number:04d}"})
-    ours.ask("POST", f"/streams/{stream}/groups/group-0000/fetch", {"limit": 1000, "wait": 0})
     browser = Browser(ours)
-    names = {"stream": stream, "group": "group-0000", "middle": messages // 2}
+    names = _shown(ours, stream, messages=messages)
     figures = [_answered(f"page {page}", browser.answer_ms(page.format(**names))) for page in PAGES]
     columns = browser.choose_all_columns()
     figures.append(
         _answered(f"page {WITH_ALL_COLUMNS}, with all {columns} columns", browser.answer_ms(WITH_ALL_COLUMNS))
     )
     sizes = {page: browser.first_load(page.format(**names)) for page in PAGES}
+    browser.post("/logout/", {})  # who is logged in is sent on from there
+    figures.append(_answered(f"page {LOGIN}", browser.answer_ms(LOGIN)))
     heaviest = max(sizes, key=lambda page: sizes[page])
     return [
         *figures,
@@ -179,6 +197,26 @@ def pages(ours: Product, *, messages: int = MESSAGES) -> list[Figure]:
             at_most=FIRST_LOAD_KB,
         ),
     ]
+
+
+def _shown(ours: Product, stream: str, *, messages: int) -> dict[str, str | int]:
+    """What the addresses of ``PAGES`` name: some of it is made for that."""
+    group, letter = "group-0000", 7
+    at = f"/streams/{stream}/groups/{group}"
+    ours.ask("POST", f"{at}/fetch", {"limit": 1000, "wait": 0})
+    ours.ask("POST", f"{at}/term", {"offsets": [letter], "reason": "no price"})
+    ours.ask("DELETE", f"/streams/{stream}/messages/{messages - 1}?undo=true")
+    rule = {"name": "lags", "stream": stream, "watch": "lag", "limit": 10 * messages, "for_seconds": 0}
+    ours.ask("POST", "/alerts/rules/", rule)
+    return {
+        "stream": stream,
+        "group": group,
+        "middle": messages // 2,
+        "removed": 1,
+        "letter": letter,
+        "rule": "lags",
+        "person": "admin",
+    }
 
 
 def _answered(name: str, reached_ms: float) -> Figure:

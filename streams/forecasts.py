@@ -139,6 +139,12 @@ class Outlook:
     forecast: Forecast | None
     falls: Mapping[str, Fall | None]
 
+    @property
+    def falling(self) -> list[tuple[str, Fall]]:
+        """The groups that fall, the next one first."""
+        found = ((name, fall) for name, fall in self.falls.items() if fall)
+        return sorted(found, key=lambda each: (each[1].in_s, each[0]))
+
 
 class Seen(NamedTuple):
     """How a group stood at a moment.

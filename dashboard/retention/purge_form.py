@@ -92,21 +92,20 @@ class PurgeForm(BootstrapMixin, forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeEffect:
+class PurgeEffect(selectors.Losing):
     """What purging would do.
 
     Attributes:
         below: nothing from this offset on goes, whatever comes until it is done.
         key: a pattern, of which alone it is; empty is any key.
         phrase: what has to be typed first; nothing where it can be undone and is not production.
-        losing: groups that lose unread messages: name → how many.
     """
 
     below: int
     key: str
     preview: Preview
     phrase: str
-    losing: dict[str, int]
+    losing: Mapping[str, int]
 
     @property
     def shown(self) -> Shown:
@@ -132,5 +131,5 @@ def purge_effect_of(stream: Stream, purge: Purge) -> PurgeEffect:
         "".join(purge.keys),
         preview,
         phrase_for([stream], is_large=is_large and not settings.ENV.undo_s),
-        {group: unread for group, unread in sorted(preview.unread.items()) if unread},
+        selectors.most_first(preview.unread),
     )

@@ -131,7 +131,7 @@ def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class RetentionEffect:
+class RetentionEffect(selectors.Losing):
     """What saving would do.
 
     Attributes:
@@ -139,7 +139,6 @@ class RetentionEffect:
         limits: those limits that would differ, also where a policy decides them.
         shown: how many messages go, at once and within a minute at most.
         phrase: what has to be typed first; nothing where little or nothing goes, as far as is known.
-        losing: groups that lose unread messages: name → how many, at once.
         last_ms: when the newest message came (unix ms).
     """
 
@@ -148,7 +147,7 @@ class RetentionEffect:
     preview: Preview
     outlook: Outlook
     phrase: str
-    losing: dict[str, int]
+    losing: Mapping[str, int]
     shown: Shown
     last_ms: int
 
@@ -215,7 +214,7 @@ def effect_of(stream: Stream, row: StreamRow, changes: dict[str, Any], *, then: 
         preview,
         selectors.retention_outlook(stream, limits, preview=preview),
         stream.name if is_grave else "",
-        {group: unread for group, unread in sorted(preview.unread.items()) if unread},
+        selectors.most_first(preview.unread),
         shown,
         row.last_ms or 0,
     )

@@ -10,18 +10,17 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from streams.log import entries, keys, meta, runs, trim
-from streams.log.client import Op, Pipeline, Script
+from streams.log import entries, keys, meta, trim
+from streams.log.client import Op, Script
 from streams.log.counting import Count, Found, Reader, Taken
 from streams.log.errors import GroupNotFound
-from streams.log.group_scripts import group_script
 from streams.log.looking import Held, Looked, look
+from streams.log.unread import standing
 
 WITHIN_S = 0.1
 """How long one preview looks at messages, if not told otherwise, so that it answers within 0.2 s; it then says that its
@@ -277,20 +276,9 @@ def _readers(
     stream_id: str, groups: Mapping[str, Sequence[str]], floors: _Floors, begins: Mapping[str, int]
 ) -> Op[tuple[list[Reader], int]]:
     """How far the groups have come, and the first offset that has to be looked at for one of them."""
-    readers: list[Reader] = []
-    look_from = floors.last + 1
-    for name, patterns in groups.items():
-        reader = Reader(name, patterns)
-        try:
-            ahead_from = yield from _count_unread(stream_id, reader, floors.floor, floors.next_floor)
-        except GroupNotFound:
-            if name not in begins:
-                continue
-            reader.delivered, reader.is_new = begins[name], True
-            ahead_from = max(floors.floor, begins[name] + 1)
-        look_from = min(look_from, ahead_from or look_from)
-        readers.append(reader)
-    return readers, look_from
+    stood = yield from standing(stream_id, groups, floors.floor, floors.next_floor, begins=begins)
+    look_from = min((each.look_from for each in stood if each.look_from), default=floors.last + 1)
+    return [each.reader for each in stood], min(look_from, floors.last + 1)
 
 
 def _look(
@@ -342,26 +330,3 @@ def _settled(
     except GroupNotFound:
         return []
     return settled
-
-
-def _count_unread(stream_id: str, reader: Reader, first: int, stop: int) -> Op[int | None]:
-    """Learn where a group stands, and count what it has not acknowledged below the floor that would be.
-
-    Returns:
-        The offset from which messages have to be looked at, for a group with a filter that has not read them.
-    """
-    delivered, ahead, flying = yield group_script("group_unread", stream_id, reader.name, [first, stop])
-    above, waiting = yield Pipeline(
-        [
-            ("ZRANGEBYSCORE", make(stream_id, reader.name), stop, "+inf")
-            for make in (keys.pending, keys.parked)
-        ]
-    )
-    taken = yield from runs.of(stream_id, reader.name, start=stop)
-    in_runs = (offset for run in taken for offset in range(max(stop, run.first), run.last + 1))
-    reader.delivered, reader.flying = delivered, sorted(chain(map(int, [*above, *waiting]), in_runs))
-    if reader.patterns and ahead:
-        reader.unread = flying
-        return max(first, int(delivered) + 1)
-    reader.unread = flying + ahead
-    return None

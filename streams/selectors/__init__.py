@@ -130,7 +130,15 @@ from streams.selectors.queries import queries_latest, queries_saved
 from streams.selectors.removals import RemovalView, finals_of, removals_of
 from streams.selectors.replays import replays_finished, replays_latest, replays_unfinished
 from streams.selectors.retention import purge_preview, retention_preview
-from streams.selectors.retention_effects import LOOK_S, MOST_GROUPS, Effect, effect_of, effects_of
+from streams.selectors.retention_effects import (
+    LOOK_S,
+    MOST_GROUPS,
+    Effect,
+    Losing,
+    effect_of,
+    effects_of,
+    most_first,
+)
 from streams.selectors.samples import (
     METRICS_STREAM,
     Sample,
@@ -206,6 +214,7 @@ __all__ = [
     "GroupView",
     "JudgedGroup",
     "LagPoint",
+    "Losing",
     "Member",
     "MemberState",
     "MessageInGroup",
@@ -297,6 +306,7 @@ __all__ = [
     "messages_from",
     "metrics_points",
     "moment",
+    "most_first",
     "named_like",
     "newest_event",
     "newest_events",

@@ -17,27 +17,15 @@ LOOK_S = 4.0
 """How long the messages of one stream are looked at, where arithmetic does not do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A stream whose limits would change.
+class Losing:
+    """Groups of a stream that would lose unread messages.
 
     Attributes:
-        before, after: the settings that change.
-        messages: how many of the stored ones would go at once.
-        losing: the groups that would lose unread messages: name → how many, most first.
-        reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
+        losing: name → how many, most first.
     """
 
-    stream: Stream
-    before: dict[str, Any]
-    after: dict[str, Any]
-    messages: int
-    losing: Mapping[str, int] = field(default_factory=dict)
-    reason: str | None = None
-
-    @property
-    def is_complete(self) -> bool:
-        return self.reason is None
+    __slots__ = ()
+    losing: Mapping[str, int]
 
     @property
     def first_losing(self) -> dict[str, int]:
@@ -53,6 +41,28 @@ class Effect:
     def unread(self) -> int:
         """What all of them would lose together."""
         return sum(self.losing.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Effect(Losing):
+    """A stream whose limits would change.
+
+    Attributes:
+        before, after: the settings that change.
+        messages: how many of the stored ones would go at once.
+        reason: why not all were looked at and more may go, as of ``Preview.reason``; None where they were.
+    """
+
+    stream: Stream
+    before: dict[str, Any]
+    after: dict[str, Any]
+    messages: int
+    losing: Mapping[str, int] = field(default_factory=dict)
+    reason: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.reason is None
 
 
 def effects_of(wanted: Sequence[tuple[Stream, Mapping[str, Any]]]) -> list[Effect]:

@@ -79,6 +79,24 @@ def test_a_group_that_would_lose_unread_messages_is_named(owner: Client, stream:
     assert "Group billing loses 5 unread messages." in text
 
 
+def test_of_many_groups_those_that_lose_most_are_named_and_all_are_counted(
+    owner: Client, stream: Stream
+) -> None:
+    for number in range(25):
+        group_create(stream, name=f"g{number:02}", settings={}, actor=SYSTEM)
+    taken = store.log().run(groups.fetch(stream.stream_id, "g03", limit=4)).deliveries
+    store.log().run(groups.ack(stream.stream_id, "g03", "leases", [each.lease for each in taken]))
+    shown = owner.get(PAGE, {**OPEN, "max_messages": "15"})
+    text = shown.content.decode()
+    named = re.findall(r"Group (\S+) loses 5 unread messages\.", text)
+    assert named == [f"g{number:02}" for number in range(21) if number != 3]
+    assert "… 25 groups, 121 in all" in text
+    assert len(sent_back(shown)["losing"]) == 25
+    text = owner.get(PAGE, {**OPEN, "max_messages": "100000"}).content.decode()
+    assert len(re.findall(r"group \S+ reaches the edge of", text)) == 20
+    assert "… 25 groups in all are at an edge, or come to one." in text
+
+
 def test_where_the_stream_and_its_groups_are_going_is_said_beside_the_effect(
     owner: Client, stream: Stream
 ) -> None:

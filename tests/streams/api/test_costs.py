@@ -61,6 +61,19 @@ def test_many_groups_cost_a_few_round_trips(owner: Api) -> None:
     assert listed.commands >= 4 * 250
 
 
+def test_a_preview_asks_for_hundreds_of_groups_together(owner: Api) -> None:
+    owner.post("streams/", [{"name": "orders"}])
+    stream = Stream.objects.get(workspace=owner.workspace, name="orders")
+    for number in range(250):
+        group_create(stream, name=f"g{number:03}", settings={}, actor=SYSTEM)
+    owner.post("streams/orders/messages", [{"id": "1", "body": 1}])
+    limits = cost_of(lambda: owner.post("streams/orders/retention/preview", {"max_messages": 1}))
+    purge = cost_of(lambda: owner.post("streams/orders/purge/preview?keep=0"))
+    for previewed in (limits, purge):
+        assert previewed.trips <= 15
+        assert previewed.commands >= 4 * 250
+
+
 def test_metrics_of_many_streams_cost_a_few_round_trips(owner: Api) -> None:
     """In slices, so that nobody else waits for more than one of them."""
     owner.post("streams/", names(600))
