@@ -44,8 +44,11 @@ Offsets = str | Mapping[str, int]
 """``earliest``, ``latest``, or stream name → offset (-2 earliest, -1 latest)."""
 
 
-class OptionError(ValueError):
-    """An option of the source cannot be used; the message is one sentence for a person."""
+class OptionError(Exception):
+    """An option of the source cannot be used; the message is one sentence for a person.
+
+    No ``ValueError``: an operation that meets one has met something in the store that cannot be read.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

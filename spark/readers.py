@@ -1,5 +1,6 @@
 """How ``okmq`` is read: what a batch or a micro-batch covers, cut into tasks, and how a task reads its part."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from spark.ranges import Range
 from spark.versions import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from streams.log import config
 from streams.log.client import Log, Op, T
-from streams.log.errors import StoreUnavailable
+from streams.log.errors import Damaged, StoreUnavailable
 from streams.log.keys import in_memory
 
 if TYPE_CHECKING:
@@ -27,9 +28,12 @@ def columns(schema: StructType) -> pa.Schema:
     """The Arrow schema of the columns asked for.
 
     Raises:
-        OptionError: a column that the source has not, or with another type.
+        OptionError: a column that the source has not, with another type, or twice.
     """
     types = {field.name: field.dataType for field in schemas.MESSAGES.fields}
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
+    if twice:
+        raise OptionError(f"Column {twice[0]!r} is asked for twice.")
     for field in schema.fields:
         if field.name not in types:
             raise OptionError(f"The source okmq has no column {field.name!r}; it has {', '.join(types)}.")
@@ -69,6 +73,8 @@ class _Reading:
         with closing(self.connect()) as log:
             try:
                 return log.run(op)
+            except Damaged:
+                raise
             except StoreUnavailable as error:
                 raise StoreUnavailable(f"The store of the streams does not answer: {error}") from None
 
@@ -115,6 +121,12 @@ class OkmqReader(_Reading, DataSourceReader):
 
     def _plan(self) -> Op[list[Range]]:
         streams = yield from streams_meant(self.options, strict=True)
+        if not streams:
+            reading.warnings.warning(
+                "No stream of workspace %r matches %s: nothing is read.",
+                self.options.workspace,
+                ", ".join(self.options.streams),
+            )
         at = yield from positions((each.stream_id for each in streams), strict=self.is_strict)
         streams = [each for each in streams if each.stream_id in at]
         first = yield from bounds.starts(self.options, streams, at, default=EARLIEST)
@@ -154,6 +166,12 @@ class _StreamReader(_Reading, DataSourceStreamReader):
 
     def _initial(self) -> Op[dict[str, int]]:
         streams = yield from streams_meant(self.options, strict=True)
+        if not streams:
+            reading.warnings.warning(
+                "No stream of workspace %r matches %s: nothing is read.",
+                self.options.workspace,
+                ", ".join(self.options.streams),
+            )
         at = yield from positions(each.stream_id for each in streams)
         streams = [each for each in streams if each.stream_id in at]
         default = EARLIEST if self.options.archive else LATEST

@@ -14,6 +14,7 @@ _WORDS = {
     "NamedParameter": "a parameter (:name)",
     "NamedStreamingRelation": "STREAM",
     "PipeExpression": "|>",
+    "PipeOperator": "|>",
     "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
     "PosParameter": "a parameter (?)",
     "RelationTimeTravel": "VERSION AS OF or TIMESTAMP AS OF",

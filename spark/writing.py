@@ -24,7 +24,7 @@ from streams.errors import refusal_of
 from streams.log import append, config, stats
 from streams.log.client import Log, Op, T
 from streams.log.entries import LARGEST_HEADERS_BYTES, LONGEST_ID, LONGEST_TTL_S, NewMessage
-from streams.log.errors import LogError, StoreUnavailable
+from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable
 from streams.nesting import is_deeper
 
 COLUMNS: Mapping[str, frozenset[str]] = {
@@ -84,7 +84,13 @@ class _Writing:
         return done
 
     def _append(self, log: Log, messages: Sequence[NewMessage]) -> list[append.Appended]:
-        return self._asked(log, _published(self.stream_id, messages))
+        try:
+            return self._asked(log, _published(self.stream_id, messages))
+        except MessageTooLarge as error:
+            raise RowError(
+                f"The row with id {messages[error.index].id!r}: body: {error.size_bytes:,} bytes; the stream takes "
+                f"{error.limit_bytes:,}."
+            ) from None
 
     def _asked(self, log: Log, operation: Op[T]) -> T:
         try:
@@ -93,6 +99,8 @@ class _Writing:
             raise RuntimeError(
                 f"The store of the streams does not answer: {error} Writing the same rows again is safe."
             ) from None
+        except MessageTooLarge:
+            raise
         except LogError as error:
             raise RuntimeError(refusal_of(error, stream=self.target.stream).message) from None
 

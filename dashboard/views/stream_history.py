@@ -60,7 +60,8 @@ def sums_of(
 ) -> dict[str, Any]:
     """What a range comes to; where that was asked for, beside the period before.
 
-    Like stands beside like: a step that has not ended is left out of both sides, and ``is_cut`` says so.
+    Like stands beside like: a step that has not ended is left out of both sides; ``is_cut`` says so, and ``whole_…``
+    what is left.
     """
     sums: dict[str, Any] = {name: sum(getattr(point, name) for point in points) for name in SUMMED}
     if before is None or asked.before is None:
@@ -69,7 +70,7 @@ def sums_of(
     for name in SUMMED:
         whole = sum(getattr(point, name) for point in points if point.start < ended)
         held = sum(getattr(point, name) for point in before if point.start + asked.shift < ended)
-        sums |= {f"before_{name}": held, f"{name}_change": change_of(whole, held)}
+        sums |= {f"whole_{name}": whole, f"before_{name}": held, f"{name}_change": change_of(whole, held)}
     return sums | {"is_cut": any(point.start >= ended for point in points)}
 
 
@@ -120,8 +121,11 @@ def counted_to(position: RollupPosition | None, *, last_offset: int | None, now:
 
 
 def change_of(now: int, before: int) -> str:
-    """How a sum stands to that of the period before: ``+12 %``; nothing where there was none."""
-    return f"{(now - before) / before * 100:+,.0f} %" if before else ""
+    """How a sum stands to that of the period before: ``+12 %``, ``±0 %`` below a half; nothing where there was none."""
+    if not before:
+        return ""
+    percent = round((now - before) / before * 100)
+    return f"{percent:+,} %" if percent else "±0 %"
 
 
 @console_form

@@ -182,6 +182,7 @@ def test_reading_is_possible(asking: SparkSession, sql: str) -> None:
         ("SELECT from_json(j => '{}', schema => 'a INT')", "in SQL's words"),
         ("SELECT IDENTIFIER('from_json')('{}', 'a INT')", r"; IDENTIFIER\(…\) is"),
         ("FROM messages |> AGGREGATE count(*)", r"; \|> is not"),
+        ("FROM messages |> WHERE offset > 1", r"; \|> is not"),
         ("SELECT TRANSFORM (body) USING 'cat' FROM messages", "; TRANSFORM"),
         ("SELECT /*+ REPARTITION(100000) */ * FROM messages", r"A hint \(/\*\+ … \*/\) is not"),
         ("WITH RECURSIVE a AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM a) SELECT * FROM a", "RECURSIVE"),

@@ -136,13 +136,20 @@ def test_options_that_lead_nowhere_are_refused(
     [
         ({"sealed": True}, "'s' is sealed"),
         ({"max_messages": 1, "discard": "new"}, "full"),
-        ({"max_message_bytes": 1}, "has 2 bytes"),
     ],
 )
 def test_what_the_stream_refuses_is_said(published: Published, settings: dict[str, Any], said: str) -> None:
     stream = published.stream("s", **settings)
     rows = [{"id": str(n), "body": "10"} for n in range(2)]
     with pytest.raises(RuntimeError, match=said):
+        writer(published).write(iter([batch(*rows)]))
+    assert published.stored(stream) == []
+
+
+def test_a_row_that_is_too_large_is_named(published: Published) -> None:
+    stream = published.stream("s", max_message_bytes=3)
+    rows = [{"id": f"m{n}", "body": str(10**n)} for n in range(5)]
+    with pytest.raises(RowError, match="The row with id 'm3': body: 4 bytes; the stream takes 3"):
         writer(published).write(iter([batch(*rows)]))
     assert published.stored(stream) == []
 

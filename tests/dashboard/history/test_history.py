@@ -356,7 +356,7 @@ def test_a_step_that_has_not_ended_is_compared_with_nothing(owner: Client, make_
     page = owner.get("/streams/orders/history/", {"since": since, "step": "hour", "compare": "1"})
     assert page.context["sums"]["messages"] == 41
     assert "+100 % vs. 20 before" in page.content.decode()
-    assert "in whole steps" in page.content.decode()
+    assert "40 in whole steps:" in page.content.decode()
 
 
 @pytest.mark.parametrize(
