@@ -2,7 +2,7 @@
 
 import importlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings
 from django.core.management.commands import flush
 
-from okmq.env import private_socket
+from okmq.env import PROJECT, private_socket
 from tests.product import Product
 from tests.servers import FLAVOURS, store
 
@@ -20,7 +20,24 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("long", derandomize=False, deadline=None, max_examples=100)
 hypothesis.settings.load_profile("same")
 
+ONLY_IN = {"e2e": "tests/e2e", "alone": "tests/streams/upkeep"}
+"""Marks whose tests lie in one folder: their run of ``scripts/test-all`` looks nowhere else."""
+
 FILLED_BY_DJANGO = frozenset({"auth_permission", "django_content_type"})
+
+
+def where_it_has_to_lie(path: Path, marks: Iterable[str]) -> str | None:
+    """The folder that a test with these marks is missing from, if it is."""
+    folders = (ONLY_IN[mark] for mark in marks if mark in ONLY_IN)
+    return next((each for each in folders if not path.is_relative_to(PROJECT / each)), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that lies where the run of its mark does not look."""
+    for item in items:
+        folder = where_it_has_to_lie(item.path, (mark.name for mark in item.iter_markers()))
+        if folder:
+            raise pytest.UsageError(f"{item.nodeid}: a test with this mark has to lie in {folder}.")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,6 +8,7 @@ from pathlib import PurePath
 import pytest
 
 from okmq.env import PROJECT
+from tests.conftest import ONLY_IN, where_it_has_to_lie
 
 MARKS = ("long", "alone", "spark", "e2e", "running", "install")
 
@@ -39,14 +40,33 @@ def test_a_run_is_started_with_an_expression_and_folders_that_there_are(suite: s
             assert (PROJECT / place.removeprefix("--ignore=")).is_dir()
 
 
-@pytest.mark.parametrize("folder", ["tests", "tests/spark", "tests/dashboard", "tests/streams/log"])
+COMBINED = [each for count in range(len(MARKS) + 1) for each in itertools.combinations(MARKS, count)]
+
+
+def may_lie_in(folder: str, marks: tuple[str, ...]) -> bool:
+    """Whether a test of this folder may have these marks."""
+    return all(folder == ONLY_IN.get(mark, folder) for mark in marks)
+
+
 @pytest.mark.parametrize(
-    "marks",
-    [each for count in range(len(MARKS) + 1) for each in itertools.combinations(MARKS, count)],
+    ("folder", "marks"),
+    [
+        (folder, marks)
+        for folder in ("tests", "tests/spark", "tests/dashboard", "tests/streams/log", *ONLY_IN.values())
+        for marks in COMBINED
+        if may_lie_in(folder, marks)
+    ],
     ids=str,
 )
-def test_a_test_with_these_marks_is_in_one_run(marks: tuple[str, ...], folder: str) -> None:
+def test_a_test_with_these_marks_is_in_one_run(folder: str, marks: tuple[str, ...]) -> None:
     assert sum(is_chosen(each, folder, marks) for each in runs("all")) == 1
+
+
+def test_a_test_that_lies_where_the_run_of_its_mark_does_not_look_is_refused() -> None:
+    for mark, folder in ONLY_IN.items():
+        assert where_it_has_to_lie(PROJECT / folder / "deeper" / "test_x.py", [mark, "long"]) is None
+        assert where_it_has_to_lie(PROJECT / "tests" / "test_x.py", [mark, "long"]) == folder
+    assert where_it_has_to_lie(PROJECT / "tests" / "test_x.py", ["long"]) is None
 
 
 @pytest.mark.parametrize("folder", ["tests", "tests/spark", "tests/dashboard", "tests/streams/log"])
