@@ -89,6 +89,15 @@ def percent(value: float | None) -> str:
     return UNKNOWN if value is None else f"{_fixed(value * 100, 0)} %"
 
 
+def share(value: float | None) -> str:
+    """As ``percent``, of a part that is not said to be none or all of it where it is not."""
+    if value is not None and 0 < value < 0.005:
+        return "< 1 %"
+    if value is not None and 0.995 <= value < 1:
+        return "> 99 %"
+    return percent(value)
+
+
 def duration(seconds: float | None) -> str:
     """``2 d 4 h`` from seconds: the two largest units, the second one left out when it is nought."""
     return UNKNOWN if seconds is None else durations.written(seconds)

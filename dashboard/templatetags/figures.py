@@ -25,6 +25,7 @@ for _name, _format in formats.FORMATS.items():
     register.filter(_name, _format)
 register.filter("in_messages", formats.messages)
 register.filter("foreseen", formats.foreseen)
+register.filter("share", formats.share)
 register.filter("exact_duration", durations.exactly)
 register.filter("minute", formats.minute)
 register.filter("offset", formats.offset)

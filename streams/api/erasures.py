@@ -55,6 +55,11 @@ class ErasureAsked(Strict):
         "the stream has when this is asked for.",
     )
     dry_run = Switch(required=False, help_text="Only tell what it would do.")
+    anew = Switch(
+        required=False,
+        help_text="With `dry_run`: begin another count. What was deleted since the last one, which is told for "
+        "ten minutes, is still in that.",
+    )
     deleted = Switch(
         default=False,
         help_text=(
@@ -240,6 +245,8 @@ class ErasuresView(ApiView):
             raise invalid("offset", "Expected either offset or key.")
         if "up_to" in sent and ("key" not in sent or sent["deleted"]):
             raise invalid("up_to", "Only with a key of a stream that is there.")
+        if sent.get("anew") and not sent.get("dry_run"):
+            raise invalid("anew", "Only with dry_run.")
         if sent.get("dry_run"):
             if sent["deleted"]:
                 raise invalid(
@@ -251,6 +258,7 @@ class ErasuresView(ApiView):
                 offset=sent.get("offset"),
                 key=sent.get("key", ""),
                 up_to=sent.get("up_to"),
+                anew=sent.get("anew", False),
             )
             return Response(ErasurePreviewObject(preview).data)
         erasure = service.erasure_request(

@@ -223,8 +223,9 @@ class SqlQueryPublishView(ApiView):
             refusals=("query_not_found", "stream_not_found", "message_too_large", "stream_full"),
             description=(
                 "A row is a message: an object of its values, digits as Spark wrote them, with the id "
-                "`query-{id}-{row}`. Where it broke off it may be asked again: nothing is stored twice. Rows that make "
-                "no message are refused before anything is stored."
+                "`query-{id}-{row}`. Where it broke off, `details.stored` says how many were new until then, and it "
+                "may be asked again: nothing is stored twice. Rows that make no message are refused before anything "
+                "is stored."
             ),
             examples={"totals": {"stream": "totals", "key": "stream"}},
         ),

@@ -45,7 +45,8 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
 
     Raises:
         Refusal: ``query_not_found`` without an answer; ``validation_error`` and ``message_too_large`` where a row makes
-            no message (nothing was stored then); what the stream refuses, after the batches before it.
+            no message (nothing was stored then); what the stream refuses, after the batches before it, of which
+            ``stored`` says how many messages were new.
     """
     if not query.columns:
         raise Refusal("query_not_found", "There is no result of this query, or it is no longer kept.")
@@ -55,10 +56,10 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
         try:
             stored = store.log().run(append(stream.stream_id, batch))
         except LogError as error:
-            raise refusal_of(error, stream=stream.name) from None
+            raise _refused_after(refusal_of(error, stream=stream.name), len(offsets) - known) from None
         offsets += [each.offset for each in stored]
         known += sum(each.duplicate for each in stored)
-    store.log().run(stats.touch([stream.stream_id]))
+        store.log().run(stats.touch([stream.stream_id]))
     return Published(
         stored=len(offsets) - known,
         known=known,
@@ -66,6 +67,14 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
         first_offset=min(offsets, default=None),
         last_offset=max(offsets, default=None),
     )
+
+
+def _refused_after(refusal: Refusal, stored: int) -> Refusal:
+    """With what the batches before it have stored."""
+    if not stored:
+        return refusal
+    before = f"{stored:,} message{'s' * (stored != 1)} of the answer had been published before it."
+    return Refusal(refusal.code, f"{refusal.message} {before}", **refusal.details, stored=stored)
 
 
 def _messages(query: Query, stream: Stream, key: str | None) -> Iterator[NewMessage]:

@@ -22,6 +22,19 @@ def test_a_number_is_said_as_the_browser_says_it(name: str, value: Any, expected
     assert FORMATS[name](value) == expected
 
 
+def test_a_part_is_told_to_be_none_or_all_only_where_it_is() -> None:
+    told = {
+        0.0: "0 %",
+        0.004: "< 1 %",
+        0.5: "50 %",
+        0.9949: "99 %",
+        0.9999: "> 99 %",
+        1.0: "100 %",
+        None: "–",
+    }
+    assert {value: formats.share(value) for value in told} == told
+
+
 def test_one_message_is_no_messages() -> None:
     assert [formats.messages(each) for each in (0, 1, 1204)] == ["0 messages", "1 message", "1,204 messages"]
 

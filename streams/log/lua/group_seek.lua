@@ -57,6 +57,8 @@ for n = 1, #letters, 2 do
 end
 out_forget(keys, group, back)
 if #back == page then
+  -- There is room again for what the history brings: nothing more of it comes to a group that is on its way elsewhere.
+  if redis.call('UNLINK', brought) == 1 then group.generation = group.generation + 1 end
   group_save(group_key, group)
   return {}
 end

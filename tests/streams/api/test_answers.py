@@ -76,6 +76,21 @@ def test_more_rows_than_go_together_keep_their_order(owner: Api, stream: Stream)
     assert [json.loads(each["b"])["n"] for each in stored(owner)] == list(range(2500))
 
 
+def test_a_stream_that_gets_full_says_how_many_were_published_and_the_rest_comes_later(
+    owner: Api, stream: Stream
+) -> None:
+    assert owner.patch("streams/totals", {"max_messages": 2100, "discard": "new"}).status_code == 200
+    query = answer_of(owner, columns=[["n", "bigint"]], rows=json.dumps([[n] for n in range(2500)]))
+    path = f"analytics/query/{query.pk}/publish"
+    refused = owner.post(path, {"stream": "totals"})
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"], error["details"]["stored"]) == (409, "stream_full", 2000)
+    assert "2,000 messages of the answer had been published before it." in error["message"]
+    assert owner.patch("streams/totals", {"max_messages": 3000}).status_code == 200
+    told = owner.post(path, {"stream": "totals"}).json()
+    assert (told["stored"], told["known"]) == (500, 2000)
+
+
 @pytest.mark.parametrize(
     ("columns", "rows", "body", "refused"),
     [

@@ -215,6 +215,17 @@ def test_what_anybody_asks_in_sql_is_no_count_of_a_preview(
     assert told(owner, OF_ANN)["state"] == "counting"
 
 
+def test_another_count_is_begun_where_that_is_asked_for(owner: Api, stream: Stream) -> None:
+    told(owner, OF_ANN)
+    spark_answers(7)
+    assert told(owner, OF_ANN)["messages"] == 7
+    assert told(owner, {**OF_ANN, "anew": True})["state"] == "counting"
+    spark_answers(5)
+    assert told(owner, OF_ANN)["messages"] == 5
+    refused = owner.post(PATH, {"stream": "a", "key": "ann.1", "anew": True})
+    assert (code(refused), fields(refused)) == ("validation_error", ["anew"])
+
+
 def test_the_mark_of_a_preview_cannot_be_asked_for(owner: Api, stream: Stream) -> None:
     answer = owner.post("analytics/query", {"sql": f"{HEAD_OF_ANN}4", "counts_to": 4})
     assert (code(answer), fields(answer)) == ("validation_error", ["counts_to"])

@@ -12,7 +12,9 @@ from streams.log import spent as retiring
 from streams.log.append import append
 from streams.log.bringing import Brought
 from streams.log.client import Log
+from streams.log.commands import one
 from streams.log.errors import GroupMoved, GroupNotFound, LeaseLost
+from streams.log.group_scripts import group_script
 from streams.log.groups import Settings
 from streams.log.standing import GroupState
 from tests.streams.log.checked import whats
@@ -257,6 +259,27 @@ def test_a_seek_takes_them_back_and_ends_what_brings_them(
     assert (kept(log, stream), log.client.exists(keys.brought(stream, "g"))) == (0, 0)
     assert bring(log, stream, [3, 4], replay=8)[:3] == (20, 2, 0)
     assert take(log, stream) == [3, 4]
+    assert whats(log, stream) == []
+
+
+def test_a_seek_that_takes_several_steps_lets_no_more_come_between_them(
+    log: Log, stream: str, make_group: MakeGroup
+) -> None:
+    make_group(max_ack_pending=1000)
+    at = log.run(bringing.generation(stream, "g"))
+    bring(log, stream, range(1, 1 + 250), upto=260)
+    brought = kept(log, stream)
+    assert brought > 200, "more than one step takes back"
+    step = one(group_script("group_seek", stream, "g", [keys.wake(stream), 29]))
+    assert log.run(step) == []
+    left = kept(log, stream)
+    assert 0 < left < brought
+    with pytest.raises(GroupMoved):
+        bring(log, stream, [251], generation=at, upto=260)
+    assert kept(log, stream) == left
+    log.run(groups.seek(stream, "g", next_offset=29))
+    assert kept(log, stream) == 0
+    assert take(log, stream) == [29, 30]
     assert whats(log, stream) == []
 
 
