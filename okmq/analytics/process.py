@@ -21,6 +21,7 @@ from okmq.analytics import rollups
 from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import POLL_S, RETRY_S, Lane
 from okmq.analytics.queries import Queries
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.replays import Replays
 from okmq.analytics.rollups import Rollups
 from okmq.analytics.shared_spark import SharedSpark
@@ -55,12 +56,12 @@ class Analytics:
         self.env = env
         self.stop = stop
         self.spark = SharedSpark(env)
-        self.queries = Queries(env, spark=self.spark, stop=stop)
-        erased = ErasedSince()
-        self.replays = Replays(env, spark=self.spark, erased=erased, stop=stop)
+        self.reasons, erased = ReasonsKept(), ErasedSince()
+        self.queries = Queries(env, spark=self.spark, reasons=self.reasons, stop=stop)
+        self.replays = Replays(env, spark=self.spark, erased=erased, reasons=self.reasons, stop=stop)
         counting = Rollups(spark=self.spark, stop=stop)
         self.lanes = (
-            HistoryLane(spark=self.spark, erased=erased, stop=stop),
+            HistoryLane(spark=self.spark, erased=erased, reasons=self.reasons, stop=stop),
             Lane("rollups", spark=self.spark, stop=stop, jobs={Job.ROLLUP: counting.do}),
         )
         self.next_schedule = self.next_forgetting = time.monotonic()

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from okmq.analytics.causes import readable
 from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import RETRY_S, Lane, Session
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.supervision.masters import MasterAway
 from spark.positions import CHECKPOINT, archive_backlog, archived_offsets
@@ -52,10 +53,13 @@ def note_lacking(lacking: "Lacking") -> None:
 class HistoryLane(Lane):
     """Archives and compacts as runs say, and erases, in the order in which it was asked for."""
 
-    def __init__(self, *, spark: SharedSpark, erased: ErasedSince, stop: threading.Event) -> None:
+    def __init__(
+        self, *, spark: SharedSpark, erased: ErasedSince, reasons: ReasonsKept, stop: threading.Event
+    ) -> None:
         jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
         super().__init__("history", spark=spark, stop=stop, jobs=jobs)
         self._erased = erased
+        self._reasons = reasons
         self._failures: Counter[int] = Counter()
         self._met_no_master = False
         """An erasure that came first found no master of Spark: the next run is tried before it, and says so."""
@@ -167,6 +171,7 @@ class HistoryLane(Lane):
             self.spark.end_if_dead()
             return
         self._erased.note(first.stream_id)
+        self._reasons.forget(erasures_service.workspaces_meant(first))
         for each in erasures:
             took = done[each.name]
             erasures_service.erasure_of_letters(each)
