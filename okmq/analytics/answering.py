@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
 
+from okmq.analytics.causes import kinds
 from okmq.analytics.counted import groups_of, rollups_of
 from okmq.analytics.disk_watch import DiskWatch
 from okmq.analytics.heap_watch import Asking, HeapWatch
@@ -48,8 +49,6 @@ CROWDED_OUT = "Another query held Spark's memory while this ran; ask again."
 STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
 
 log = logging.getLogger(__name__)
-# Whatever is wrong with somebody's SQL is answered, and nothing for the log.
-logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 
 
 @dataclass(slots=True)
@@ -260,8 +259,8 @@ class Answering:
                     "Spark ended while this ran, perhaps for want of memory; ask again, or for less."
                 )
             else:
-                log.exception("Query %s failed.", query.pk)
-                asked.error = "Spark could not carry it out; its log says why."
+                log.error("Query %s failed: %s", query.pk, kinds(error))
+                asked.error = "Spark could not carry it out; its log names the error."
         finally:
             connections.close_all()
 

@@ -7,6 +7,7 @@ import time
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.answering import POLL_S, RETRY_S, Answering
+from okmq.analytics.causes import kinds
 from okmq.analytics.pools import BESIDE, FIRST
 from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.shared_spark import SharedSpark
@@ -94,8 +95,8 @@ class Queries:
             self._answer_taken(query, rank)
         except (DatabaseError, LogError) as error:
             self._wait(error)
-        except Exception:
-            log.exception("A query could not be answered.")
+        except Exception as error:
+            log.error("Query %s could not be answered: %s", query.pk, kinds(error))
         finally:
             connections.close_all()
 

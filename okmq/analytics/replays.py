@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from okmq.analytics.causes import readable
+from okmq.analytics.causes import kinds, readable
 from okmq.analytics.erased import ErasedMeanwhile, ErasedSince
 from okmq.analytics.giving import TURN_S, Giving
 from okmq.analytics.pools import PROPERTY
@@ -147,7 +147,7 @@ class Replays:
             if _is_of_its_condition(replay, error):
                 log.info("Replay %s ends: its condition cannot be used.", replay.pk)
             else:
-                log.exception("Replay %s failed.", replay.pk)
+                log.error("Replay %s failed: %s", replay.pk, kinds(error))
             self._failed(replay, _told(error), erased=erased)
             self.spark.end_if_dead()
 

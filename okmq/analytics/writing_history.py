@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from okmq.analytics.causes import readable
+from okmq.analytics.causes import kinds, readable
 from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import RETRY_S, Lane, Session
 from okmq.analytics.reasons import ReasonsKept
@@ -181,9 +181,9 @@ class HistoryLane(Lane):
         """Note that an erasure has failed, where that was its last try."""
         self._failures[erasure.pk] += 1
         if self._failures[erasure.pk] < MOST_TRIES:
-            log.warning("Erasure %s is done again: %s", erasure.pk, why)
+            log.warning("Erasure %s is done again: %s", erasure.pk, kinds(error))
             return
-        log.error("Erasure %s failed.", erasure.pk, exc_info=error)
+        log.error("Erasure %s failed: %s", erasure.pk, kinds(error))
         erasures_service.erasure_failed(erasure, error=why)
 
     def _deleted(self, erasure: Erasure) -> set[str]:
