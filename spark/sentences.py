@@ -33,6 +33,9 @@ _OF_A_PROCESS = re.compile(
 _CONDITION = re.compile(r"^\[[A-Z0-9_.]+\] +")
 """Spark's name of what is wrong, before what it says of it."""
 
+_NAMED = re.compile(r"^\[([A-Z][A-Z0-9_.]+)\] ")
+"""The same, and nothing that a JSON text begins with."""
+
 _POSITION = re.compile(r"\(line (\d+), pos (\d+)\)")
 """Where in a query Spark stood: the line from 1, the character in it from 0."""
 
@@ -123,6 +126,18 @@ def said_by(error: BaseException) -> Iterator[str]:
             yield from (text for _, text in _causes(error))
         except (Py4JError, OSError):
             return  # the JVM has just gone
+
+
+def kinds(error: BaseException) -> list[str]:
+    """The class of an error and of what caused it in Java, each with Spark's name of what is wrong, and none of its
+    text.
+    """
+    told = [(type(error).__name__, "" if isinstance(error, Py4JJavaError) else str(error))]
+    try:
+        told += _causes(error) if isinstance(error, Py4JJavaError) else ()
+    except (Py4JError, OSError):
+        pass  # the JVM has just gone
+    return [f"{name} {found[1]}" if (found := _NAMED.match(text)) else name for name, text in told]
 
 
 def of_a_worker(error: BaseException) -> str | None:

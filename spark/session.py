@@ -1,5 +1,6 @@
 """The Spark session of the history's jobs: one machine by default, small, private, in UTC."""
 
+import logging
 import os
 import re
 import shutil
@@ -27,6 +28,9 @@ DEFAULT_HOST = "127.0.0.1"
 
 ENDING_S = 1.0
 
+LOGGING = f"-Dlog4j2.configurationFile={(PROJECT / 'spark' / 'log4j2.properties').as_uri()}"
+"""Java's lines of the log have no text of an error; a machine of a cluster that lacks the file has those of Spark."""
+
 ENDING_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 
 ENDING_DEAF_TASKS = {
@@ -37,6 +41,10 @@ ENDING_DEAF_TASKS = {
 }
 """A task that was told to end and does not, as in a regular expression, would keep its core of a cluster for good: its
 executor is ended, and the worker starts another. On this machine ``okmq.analytics.shared_spark`` ends Spark."""
+
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    # PySpark would log what it raises, with the value that is at fault.
+    logging.getLogger(_name).setLevel(logging.CRITICAL + 1)
 
 _folders: list[Path] = []
 """What this process's JVM fills with temporary files."""
@@ -103,6 +111,7 @@ def build(settings: SessionSettings, *, name: str = "okmq", classes_to: Path | N
             *([] if settings.is_local else [ENDING_WITHOUT_MEMORY]),
             _quoted(f"-Djava.io.tmpdir={temporary}"),
             _quoted(f"-Dderby.system.home={temporary}"),
+            _quoted(LOGGING),
             "-Duser.timezone=UTC",  # what a thread takes that no session was activated on
             # Two heaps' worth of parallel collectors are not for a background process; ``spark.heap`` asks this one.
             "-XX:+UseSerialGC",
@@ -120,7 +129,7 @@ def build(settings: SessionSettings, *, name: str = "okmq", classes_to: Path | N
         "spark.driver.memory": settings.memory,
         "spark.executor.memory": settings.memory,
         "spark.driver.extraJavaOptions": java_options,
-        "spark.executor.extraJavaOptions": ENDING_WITHOUT_MEMORY,
+        "spark.executor.extraJavaOptions": f"{ENDING_WITHOUT_MEMORY} {_quoted(LOGGING)}",
         # Or a task that ran out of stack, as a regular expression does on a long text, or of the driver's heap, would
         # end Spark for everybody.
         "spark.executor.killOnFatalError.depth": "0",
@@ -152,7 +161,7 @@ def build(settings: SessionSettings, *, name: str = "okmq", classes_to: Path | N
     }.items():
         builder = builder.config(key, value)
     session = _started(builder)
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("ERROR")  # also where the file is not
     activate(session)
     register(session)
     return session

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections, connections
 
+from okmq.analytics.causes import kinds
 from okmq.analytics.counted import groups_of, rollups_of
 from okmq.analytics.disk_watch import DiskWatch
 from okmq.analytics.heap_watch import Asking, HeapWatch
 from okmq.analytics.pools import FIRST, PROPERTY
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
 from okmq.supervision import masters
@@ -47,16 +49,19 @@ CROWDED_OUT = "Another query held Spark's memory while this ran; ask again."
 STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
 
 log = logging.getLogger(__name__)
-# Whatever is wrong with somebody's SQL is answered, and nothing for the log.
-logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
 
 
 @dataclass(slots=True)
 class _Asked:
-    """What became of a query in the thread that asked Spark."""
+    """What became of a query in the thread that asked Spark.
+
+    Attributes:
+        erased: how often something had been erased in its workspace when it was begun.
+    """
 
     under: Asking
     pool: str
+    erased: int
     session: "SparkSession | None" = None
     is_shown: bool = False  # as running
     answer: "Answer | None" = None
@@ -68,13 +73,23 @@ class Answering:
     """Answers queries that were taken, each in the thread that asks it to.
 
     Args:
+        reasons: keeps why one failed, unless something was erased meanwhile.
         stop: ends what is under way, which is marked at the next start.
         time_limit_s: seconds that Spark may take for one.
     """
 
-    def __init__(self, env: Env, *, spark: SharedSpark, stop: threading.Event, time_limit_s: float) -> None:
+    def __init__(
+        self,
+        env: Env,
+        *,
+        spark: SharedSpark,
+        reasons: ReasonsKept,
+        stop: threading.Event,
+        time_limit_s: float,
+    ) -> None:
         self.env = env
         self.spark = spark
+        self.reasons = reasons
         self.stop = stop
         self.time_limit_s = time_limit_s
         self._heap = HeapWatch(spark)
@@ -113,7 +128,7 @@ class Answering:
             self._heap.over(group_of(query), Course()) as under,
             self.disk.over(under),
         ):
-            self._answer_watched(query, _Asked(under, pool))
+            self._answer_watched(query, _Asked(under, pool, self.reasons.times(query.workspace_id)))
 
     def _answer_watched(self, query: Query, asked: _Asked) -> None:
         asking = threading.Thread(target=self._ask, args=(query, asked), daemon=True)
@@ -153,6 +168,9 @@ class Answering:
             service.query_end(query, QueryState.FAILED, error=asked.under.fills_disk)
         elif asked.under.is_too_large:
             service.query_end(query, QueryState.FAILED, error=self._too_large())
+        elif asked.state == QueryState.FAILED:
+            with self.reasons.telling(asked.error, of=query.workspace_id, since=asked.erased) as error:
+                service.query_end(query, QueryState.FAILED, error=error)
         else:
             service.query_end(query, asked.state, error=asked.error)
 
@@ -241,8 +259,8 @@ class Answering:
                     "Spark ended while this ran, perhaps for want of memory; ask again, or for less."
                 )
             else:
-                log.exception("Query %s failed.", query.pk)
-                asked.error = "Spark could not carry it out; its log says why."
+                log.error("Query %s failed: %s", query.pk, kinds(error))
+                asked.error = "Spark could not carry it out; its log names the error."
         finally:
             connections.close_all()
 

@@ -1,6 +1,8 @@
-"""Errors of Spark, Java and Python as sentences for people."""
+"""Errors of Spark, Java and Python as sentences for people, and for the log."""
 
 import re
+import traceback
+from pathlib import Path
 
 ERROR_LENGTH = 500
 # A line of a trace that names an error, without its package, and what it says.
@@ -27,3 +29,22 @@ def readable(error: BaseException) -> str:
         return WORKER_LATE
     said = _AROUND.sub("", [type(error).__name__, *lines[:1], *causes[-1:]][-1])
     return WORKER_ENDED if _WORKER_ENDED.search(said) else said[:ERROR_LENGTH]
+
+
+def kinds(error: BaseException) -> str:
+    """An error for the log: its class, those of what caused it, and where in our code it came from.
+
+    What it says is left out: it may tell a value, and a value may be a body, which the log would have for longer than
+    the history.
+    """
+    from spark import sentences
+
+    found: list[str] = []
+    at: BaseException | None = error
+    while at is not None:
+        found += sentences.kinds(at)
+        at = at.__cause__
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    return f"{', '.join(found)} ({' > '.join(places)})"

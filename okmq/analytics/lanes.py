@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from okmq.analytics.causes import readable
+from okmq.analytics.causes import kinds, readable
 from okmq.analytics.pools import PROPERTY, of_lane
 from okmq.analytics.run_watch import RunWatch
 from okmq.analytics.shared_spark import SharedSpark
@@ -130,7 +130,7 @@ class Lane:
                 why = service.STRANDED if stranded else service.SPARK_DIED
                 service.runs_interrupted(self.jobs, why=why)
                 return
-            log.exception("The %s run %s failed.", run.job, run.pk)
+            log.error("The %s run %s failed: %s", run.job, run.pk, kinds(error))
             died = self.spark.has_died(since=started)
             often = service.STRANDED_OFTEN if stranded else service.SPARK_DIED_OFTEN
             service.run_finish(run, counts=run.counts, error=often if died else readable(error))

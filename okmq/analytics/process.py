@@ -18,9 +18,11 @@ from types import FrameType
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics import rollups
+from okmq.analytics.causes import kinds
 from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import POLL_S, RETRY_S, Lane
 from okmq.analytics.queries import Queries
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.replays import Replays
 from okmq.analytics.rollups import Rollups
 from okmq.analytics.shared_spark import SharedSpark
@@ -55,12 +57,12 @@ class Analytics:
         self.env = env
         self.stop = stop
         self.spark = SharedSpark(env)
-        self.queries = Queries(env, spark=self.spark, stop=stop)
-        erased = ErasedSince()
-        self.replays = Replays(env, spark=self.spark, erased=erased, stop=stop)
+        self.reasons, erased = ReasonsKept(), ErasedSince()
+        self.queries = Queries(env, spark=self.spark, reasons=self.reasons, stop=stop)
+        self.replays = Replays(env, spark=self.spark, erased=erased, reasons=self.reasons, stop=stop)
         counting = Rollups(spark=self.spark, stop=stop)
         self.lanes = (
-            HistoryLane(spark=self.spark, erased=erased, stop=stop),
+            HistoryLane(spark=self.spark, erased=erased, reasons=self.reasons, stop=stop),
             Lane("rollups", spark=self.spark, stop=stop, jobs={Job.ROLLUP: counting.do}),
         )
         self.next_schedule = self.next_forgetting = time.monotonic()
@@ -121,6 +123,13 @@ def jobs_with_work(data_dir: Path) -> list[Job]:
     return [Job.ROLLUP] if rollups.have_work() else []
 
 
+def note_crash(crashed: threading.ExceptHookArgs) -> None:
+    """Say in the log that an error has ended a thread: as Python would, but for what the error says."""
+    if crashed.exc_value is not None and not isinstance(crashed.exc_value, SystemExit):
+        name = crashed.thread.name if crashed.thread else "unknown"
+        log.critical("The thread %s crashed: %s", name, kinds(crashed.exc_value))
+
+
 def run(env: Env) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. No JVM is left behind, whatever it was doing."""
     stop = threading.Event()
@@ -130,6 +139,7 @@ def run(env: Env) -> int:
 
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, ask_to_stop)
+    threading.excepthook = note_crash
     # Spark's calls cannot be interrupted, so they are made in another thread than the one that gets the signals.
     analytics = Analytics(env, stop=stop)
     working = threading.Thread(target=analytics.serve, name="analytics", daemon=True)

@@ -7,7 +7,9 @@ import time
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics.answering import POLL_S, RETRY_S, Answering
+from okmq.analytics.causes import kinds
 from okmq.analytics.pools import BESIDE, FIRST
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
 from streams.log.errors import LogError
@@ -27,15 +29,22 @@ class Queries:
     """Takes queries from the database and has them answered, each in a thread of its own.
 
     Args:
+        reasons: keeps why one failed, unless something was erased meanwhile.
         stop: ends ``serve``; what is under way is marked at the next start.
         time_limit_s: seconds that Spark may take for one.
     """
 
     def __init__(
-        self, env: Env, *, spark: SharedSpark, stop: threading.Event, time_limit_s: float = TIME_LIMIT_S
+        self,
+        env: Env,
+        *,
+        spark: SharedSpark,
+        reasons: ReasonsKept,
+        stop: threading.Event,
+        time_limit_s: float = TIME_LIMIT_S,
     ) -> None:
         self.stop = stop
-        self.answering = Answering(env, spark=spark, stop=stop, time_limit_s=time_limit_s)
+        self.answering = Answering(env, spark=spark, reasons=reasons, stop=stop, time_limit_s=time_limit_s)
         self._threads: list[threading.Thread] = []
         self._serving: threading.Thread | None = None
         self._taking = threading.Lock()
@@ -86,8 +95,8 @@ class Queries:
             self._answer_taken(query, rank)
         except (DatabaseError, LogError) as error:
             self._wait(error)
-        except Exception:
-            log.exception("A query could not be answered.")
+        except Exception as error:
+            log.error("Query %s could not be answered: %s", query.pk, kinds(error))
         finally:
             connections.close_all()
 

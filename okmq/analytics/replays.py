@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError, close_old_connections, connections
 
-from okmq.analytics.causes import readable
+from okmq.analytics.causes import kinds, readable
 from okmq.analytics.erased import ErasedMeanwhile, ErasedSince
 from okmq.analytics.giving import TURN_S, Giving
 from okmq.analytics.pools import PROPERTY
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.replay_watch import STUCK_S, CannotReplay, NotWanted, watched
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.env import Env
@@ -41,7 +42,6 @@ AT_ONCE = 2 * service.MOST_UNFINISHED
 
 POLL_S = 0.5
 RETRY_S = 5.0
-
 BATCH = append.BATCH_LIMIT
 """Messages that are published with one call."""
 
@@ -58,6 +58,7 @@ class Replays:
 
     Args:
         erased: tells what was erased since messages were read that are not given on yet.
+        reasons: keeps why one failed, unless something was erased meanwhile.
         stop: ends ``serve``; what is under way goes on at the next start.
         stuck_s: seconds after which it cannot go on where Spark does nothing of it.
     """
@@ -68,12 +69,14 @@ class Replays:
         *,
         spark: SharedSpark,
         erased: ErasedSince,
+        reasons: ReasonsKept,
         stop: threading.Event,
         stuck_s: float = STUCK_S,
     ) -> None:
         self.env = env
         self.spark = spark
         self.erased = erased
+        self.reasons = reasons
         self.stop = stop
         self.stuck_s = stuck_s
         self._threads: dict[int, threading.Thread] = {}
@@ -127,7 +130,7 @@ class Replays:
         Raises:
             DatabaseError, StoreUnavailable, MasterAway: it is to be taken up again later.
         """
-        started = time.monotonic()
+        started, erased = time.monotonic(), self.reasons.times(replay.workspace_id)
         try:
             self._count_and_publish(replay)
         except NotWanted:
@@ -135,7 +138,7 @@ class Replays:
         except (DatabaseError, StoreUnavailable, MasterAway):
             raise
         except CannotReplay as error:
-            service.replay_failed(replay, error=str(error))
+            self._failed(replay, str(error), erased=erased)
         except Exception as error:
             if self.stop.is_set() or self.spark.failed_for_a_query(error, since=started):
                 return  # it is taken up again
@@ -144,9 +147,13 @@ class Replays:
             if _is_of_its_condition(replay, error):
                 log.info("Replay %s ends: its condition cannot be used.", replay.pk)
             else:
-                log.exception("Replay %s failed.", replay.pk)
-            service.replay_failed(replay, error=_told(error))
+                log.error("Replay %s failed: %s", replay.pk, kinds(error))
+            self._failed(replay, _told(error), erased=erased)
             self.spark.end_if_dead()
+
+    def _failed(self, replay: Replay, reason: str, *, erased: int) -> None:
+        with self.reasons.telling(reason, of=replay.workspace_id, since=erased) as error:
+            service.replay_failed(replay, error=error)
 
     def _count_and_publish(self, replay: Replay) -> None:
         if replay.state == ReplayState.COUNTING:

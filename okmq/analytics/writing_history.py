@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from okmq.analytics.causes import readable
+from okmq.analytics.causes import kinds, readable
 from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import RETRY_S, Lane, Session
+from okmq.analytics.reasons import ReasonsKept
 from okmq.analytics.shared_spark import SharedSpark
 from okmq.supervision.masters import MasterAway
 from spark.positions import CHECKPOINT, archive_backlog, archived_offsets
@@ -52,10 +53,13 @@ def note_lacking(lacking: "Lacking") -> None:
 class HistoryLane(Lane):
     """Archives and compacts as runs say, and erases, in the order in which it was asked for."""
 
-    def __init__(self, *, spark: SharedSpark, erased: ErasedSince, stop: threading.Event) -> None:
+    def __init__(
+        self, *, spark: SharedSpark, erased: ErasedSince, reasons: ReasonsKept, stop: threading.Event
+    ) -> None:
         jobs = {Job.ARCHIVE: self._archive, Job.COMPACT: self._compact}
         super().__init__("history", spark=spark, stop=stop, jobs=jobs)
         self._erased = erased
+        self._reasons = reasons
         self._failures: Counter[int] = Counter()
         self._met_no_master = False
         """An erasure that came first found no master of Spark: the next run is tried before it, and says so."""
@@ -167,6 +171,7 @@ class HistoryLane(Lane):
             self.spark.end_if_dead()
             return
         self._erased.note(first.stream_id)
+        self._reasons.forget(erasures_service.workspaces_meant(first))
         for each in erasures:
             took = done[each.name]
             erasures_service.erasure_of_letters(each)
@@ -176,9 +181,9 @@ class HistoryLane(Lane):
         """Note that an erasure has failed, where that was its last try."""
         self._failures[erasure.pk] += 1
         if self._failures[erasure.pk] < MOST_TRIES:
-            log.warning("Erasure %s is done again: %s", erasure.pk, why)
+            log.warning("Erasure %s is done again: %s", erasure.pk, kinds(error))
             return
-        log.error("Erasure %s failed.", erasure.pk, exc_info=error)
+        log.error("Erasure %s failed: %s", erasure.pk, kinds(error))
         erasures_service.erasure_failed(erasure, error=why)
 
     def _deleted(self, erasure: Erasure) -> set[str]:

@@ -98,7 +98,9 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
         help_text="What it waits for while it is running: `group`, which has as many as it may have at a time, or "
         "`paused_group`, which has them and is paused; else null."
     )
-    error = serializers.SerializerMethodField(help_text="Why it failed, or its group ended it; or null.")
+    error = serializers.SerializerMethodField(
+        help_text="Why it failed, which an erasure in the workspace takes; or why its group ended it; or null."
+    )
     requested_by = serializers.CharField()
     created_at = Moment()
     started_at = Moment(allow_null=True)

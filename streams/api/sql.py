@@ -85,7 +85,9 @@ class QueryObject(serializers.Serializer):  # type: ignore[type-arg]
     asked_by = serializers.CharField()
     created_at = Moment()
     finished_at = Moment(allow_null=True)
-    error = serializers.SerializerMethodField(help_text="Why there is no answer, or null.")
+    error = serializers.SerializerMethodField(
+        help_text="Why there is no answer, which an erasure in the workspace takes; or null."
+    )
 
     def get_url(self, query: Query) -> str:
         return query_url(query, self.context["request"])

@@ -51,7 +51,7 @@ def sampled_ago(*, ms: int) -> None:
     store.log().client.set(keys.SAMPLED, int(time.time() * 1000) - ms)
 
 
-def _client(name: str, *, workspace: Workspace, role: str) -> Client:
+def person(name: str, *, workspace: Workspace, role: str) -> Client:
     user = get_user_model().objects.create_user(username=name, password="correct-horse-battery")
     Membership.objects.create(user=user, workspace=workspace, role=role)
     client = Client()
@@ -74,22 +74,22 @@ def elsewhere(transactional_db: None) -> Workspace:
 
 @pytest.fixture
 def owner(workspace: Workspace) -> Client:
-    return _client("owner", workspace=workspace, role=Role.ADMIN)
+    return person("owner", workspace=workspace, role=Role.ADMIN)
 
 
 @pytest.fixture
 def viewer(workspace: Workspace) -> Client:
-    return _client("viewer", workspace=workspace, role=Role.VIEWER)
+    return person("viewer", workspace=workspace, role=Role.VIEWER)
 
 
 @pytest.fixture
 def observer(workspace: Workspace) -> Client:
-    return _client("observer", workspace=workspace, role=Role.OBSERVER)
+    return person("observer", workspace=workspace, role=Role.OBSERVER)
 
 
 @pytest.fixture
 def stranger(elsewhere: Workspace) -> Client:
-    return _client("stranger", workspace=elsewhere, role=Role.ADMIN)
+    return person("stranger", workspace=elsewhere, role=Role.ADMIN)
 
 
 @pytest.fixture

@@ -44,6 +44,17 @@ def put(here: Published, sql: str, *, streams: tuple[str, ...] = ()) -> Query:
     )
 
 
+def queries_of(analytics: Analytics, *, time_limit_s: float) -> Queries:
+    """Queries of the same process that have another time."""
+    return Queries(
+        analytics.env,
+        spark=analytics.spark,
+        reasons=analytics.reasons,
+        stop=analytics.stop,
+        time_limit_s=time_limit_s,
+    )
+
+
 def answered(analytics: Analytics, query: Query) -> Query:
     assert analytics.queries.answer_next()
     query.refresh_from_db()
@@ -152,7 +163,7 @@ def test_an_endless_query_holds_up_no_run_and_is_cancelled_to_its_last_task(
 
 
 def test_a_query_has_its_time(analytics: Analytics, here: Published) -> None:
-    analytics.queries = Queries(analytics.env, spark=analytics.spark, stop=analytics.stop, time_limit_s=1.0)
+    analytics.queries = queries_of(analytics, time_limit_s=1.0)
     query = answered(analytics, put(here, ENDLESS))
     assert (query.state, query.error) == (QueryState.FAILED, "It took longer than 1 seconds.")
     assert not watching.tasks_left(group_of(query))
@@ -163,7 +174,7 @@ def test_a_query_outlasts_a_database_that_is_away_and_ends_as_any_other(
     analytics: Analytics, here: Published, database_away: Callable[[], Any], what_ends_it: str
 ) -> None:
     time_limit_s = 300.0 if what_ends_it == "somebody" else 5.0
-    queries = Queries(analytics.env, spark=analytics.spark, stop=analytics.stop, time_limit_s=time_limit_s)
+    queries = queries_of(analytics, time_limit_s=time_limit_s)
     query = put(here, ENDLESS)
     with served(queries):
         until(lambda: Query.objects.get().state == QueryState.RUNNING, within_s=60, what="it runs")

@@ -301,6 +301,7 @@ def test_a_count_of_which_nothing_is_done_for_long_is_ended(here: Here, slow: Re
         here.analytics.env,
         spark=here.analytics.spark,
         erased=ErasedSince(),
+        reasons=here.analytics.reasons,
         stop=here.analytics.stop,
         stuck_s=1.0,
     )
