@@ -12,6 +12,9 @@ _CAUSE = re.compile(
 )
 # How Spark says that a Python process of its own has gone, where its end was not noticed first.
 _WORKER_ENDED = re.compile(r"^(?:IO|Socket)Exception: Broken pipe|Python worker exited unexpectedly")
+# What Py4J says of a call that was under way when Java went; of one that Java refused it says why.
+_UNANSWERED = re.compile(r"An error occurred while calling [\w.:]+")
+SPARK_GONE = "Spark ended by itself while this ran, perhaps for want of memory."
 WORKER_ENDED = "A Python process of Spark ended while this ran, perhaps for want of memory."
 _WORKER_LATE = "Python worker failed to connect back"
 WORKER_LATE = "A Python process of Spark did not begin in time, as on a busy machine."
@@ -22,7 +25,11 @@ _NOT_A_CAUSE = ("An error occurred while calling", "Traceback")
 
 def readable(error: BaseException) -> str:
     """What went wrong in a sentence for a person: of Java's and Python's traces only the innermost cause."""
+    from py4j.protocol import Py4JNetworkError
+
     text = str(error)
+    if isinstance(error, ConnectionError | Py4JNetworkError) or _UNANSWERED.fullmatch(text.strip()):
+        return SPARK_GONE
     causes = [f"{name}: {said}" for name, said in _CAUSE.findall(text) if not said.startswith(_NOT_A_CAUSE)]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(_WORKER_LATE in each for each in [*lines[:1], *causes]):

@@ -51,7 +51,8 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
     if not query.columns:
         raise Refusal("query_not_found", "There is no result of this query, or it is no longer kept.")
     messages = list(_messages(query, stream, key))
-    offsets, known = [], 0
+    offsets: list[int] = []
+    known = 0
     for batch in batches(messages):
         try:
             stored = store.log().run(append(stream.stream_id, batch))

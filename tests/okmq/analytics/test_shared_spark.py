@@ -60,8 +60,12 @@ os.kill(pid, signal.SIGSTOP)
 spark.used_at = float("-inf")
 spark.release_if_idle()
 told["released"] = [Path(f"/proc/{pid}").exists(), spark.session().range(5).count()]
-began = time.monotonic()
+began, held = time.monotonic(), spark.session()
 os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+try:
+    held.range(3).count()
+except Exception as error:
+    told["asked"] = readable(error)
 told["again"] = [spark.died_under(what, since=began) for what in ("b", "b", "c", "b", "c")]
 told["later"] = spark.died_under("d", since=time.monotonic())
 
@@ -144,6 +148,10 @@ def test_java_that_answers_nothing_is_let_go_of_as_any_other(told: dict[str, Any
 def test_what_spark_dies_under_is_worth_another_try_twice(told: dict[str, Any]) -> None:
     assert told["again"] == [True, True, True, False, True]
     assert told["later"] is False
+
+
+def test_who_asks_a_spark_that_is_gone_is_told_so(told: dict[str, Any]) -> None:
+    assert told["asked"] == "Spark ended by itself while this ran, perhaps for want of memory."
 
 
 def test_spark_that_dies_while_it_is_being_started_has_died_under_it_too(told: dict[str, Any]) -> None:
