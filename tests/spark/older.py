@@ -93,9 +93,11 @@ def given(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _answer(make: Callable[[], object]) -> str:
+    from spark.options import OptionError
+
     try:
         return type(make()).__name__
-    except ValueError as error:
+    except OptionError as error:
         return str(error)
 
 
