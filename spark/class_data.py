@@ -81,5 +81,5 @@ def installed(environ: Mapping[str, str] = os.environ) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    whose = f"PySpark {pyspark.__version__} in {Path(pyspark.__file__).parent}"
+    whose = f"PySpark {pyspark.__version__} in {Path(pyspark.__file__).resolve().parent}"
     return f"{Path(java).resolve()}\n{said.stderr}{whose}"
