@@ -9,14 +9,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark.class_data import ClassData, installed
-from spark.session import SessionSettings, build, end, process
+from spark.session import NotStarted, SessionSettings, build, end, process
 
 ENDING_S = 180.0
 """How long Java may take to write them; a busy machine needs half a minute."""
@@ -30,7 +30,7 @@ def main() -> int:
     print("Keeping the classes of Spark for its next starts (once for each Java) ...", flush=True)
     try:
         prepare(kept, maker)
-    except (OSError, Unwritten) as error:
+    except (OSError, NotStarted, Unwritten) as error:
         print(f"They are not kept, and Spark starts slower for it: {error}", flush=True)
         return 1
     return 0
@@ -96,10 +96,9 @@ def _counted(batch: DataFrame, _: int) -> None:
 
 def _leave(session: SparkSession) -> None:
     """Have Java end as it does when it is done, and wait for what it writes then."""
-    java, jvm = process(), session._jvm
+    java, jvm = process(), cast("Any", session._jvm)
     with contextlib.suppress(Py4JError, OSError):  # it does not answer any more
-        exited: Any = jvm
-        exited.java.lang.System.exit(0)
+        jvm.java.lang.System.exit(0)
     try:
         if java is not None:
             java.wait(ENDING_S)

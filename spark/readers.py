@@ -166,12 +166,6 @@ class _StreamReader(_Reading, DataSourceStreamReader):
 
     def _initial(self) -> Op[dict[str, int]]:
         streams = yield from streams_meant(self.options, strict=True)
-        if not streams:
-            reading.warnings.warning(
-                "No stream of workspace %r matches %s: nothing is read.",
-                self.options.workspace,
-                ", ".join(self.options.streams),
-            )
         at = yield from positions(each.stream_id for each in streams)
         streams = [each for each in streams if each.stream_id in at]
         default = EARLIEST if self.options.archive else LATEST

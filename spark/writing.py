@@ -21,7 +21,7 @@ from spark.versions import DataSourceStreamArrowWriter
 from streams import naming
 from streams.decoding import DEEPEST
 from streams.errors import refusal_of
-from streams.log import append, config, stats
+from streams.log import append, config
 from streams.log.client import Log, Op, T
 from streams.log.entries import LARGEST_HEADERS_BYTES, LONGEST_ID, LONGEST_TTL_S, NewMessage
 from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable
@@ -85,7 +85,7 @@ class _Writing:
 
     def _append(self, log: Log, messages: Sequence[NewMessage]) -> list[append.Appended]:
         try:
-            return self._asked(log, _published(self.stream_id, messages))
+            return self._asked(log, append.append_told(self.stream_id, messages))
         except MessageTooLarge as error:
             raise RowError(
                 f"The row with id {messages[error.index].id!r}: body: {error.size_bytes:,} bytes; the stream takes "
@@ -147,13 +147,6 @@ def _check_columns(schema: StructType) -> None:
     for name in REQUIRED:
         if name not in held:
             raise OptionError(f"Column {name!r} is missing: a message is {allowed}.")
-
-
-def _published(stream_id: str, messages: Sequence[NewMessage]) -> Op[list[append.Appended]]:
-    """Append, and tell the worker, which samples what has changed."""
-    placed = yield from append.append(stream_id, messages)
-    yield from stats.touch([stream_id])
-    return placed
 
 
 def _key_patterns(stream_id: str) -> Op[tuple[str, ...]]:

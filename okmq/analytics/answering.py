@@ -48,6 +48,9 @@ TRIES = 3
 CROWDED_OUT = "Another query held Spark's memory while this ran; ask again."
 STRANDED = "The cluster gave Spark no executor; ask again, and look whether it has workers."
 
+TIME_LIMIT_S = 300.0
+"""How long a query may take, the start of Spark not counted."""
+
 log = logging.getLogger(__name__)
 
 
@@ -85,7 +88,7 @@ class Answering:
         spark: SharedSpark,
         reasons: ReasonsKept,
         stop: threading.Event,
-        time_limit_s: float,
+        time_limit_s: float = TIME_LIMIT_S,
     ) -> None:
         self.env = env
         self.spark = spark

@@ -18,6 +18,7 @@ from types import FrameType
 from django.db import DatabaseError, close_old_connections, connections
 
 from okmq.analytics import rollups
+from okmq.analytics.answering import Answering
 from okmq.analytics.causes import kinds
 from okmq.analytics.erased import ErasedSince
 from okmq.analytics.lanes import POLL_S, RETRY_S, Lane
@@ -58,7 +59,7 @@ class Analytics:
         self.stop = stop
         self.spark = SharedSpark(env)
         self.reasons, erased = ReasonsKept(), ErasedSince()
-        self.queries = Queries(env, spark=self.spark, reasons=self.reasons, stop=stop)
+        self.queries = Queries(Answering(env, spark=self.spark, reasons=self.reasons, stop=stop))
         self.replays = Replays(env, spark=self.spark, erased=erased, reasons=self.reasons, stop=stop)
         counting = Rollups(spark=self.spark, stop=stop)
         self.lanes = (

@@ -9,18 +9,12 @@ from django.db import DatabaseError, close_old_connections, connections
 from okmq.analytics.answering import POLL_S, RETRY_S, Answering
 from okmq.analytics.causes import kinds
 from okmq.analytics.pools import BESIDE, FIRST
-from okmq.analytics.reasons import ReasonsKept
-from okmq.analytics.shared_spark import SharedSpark
-from okmq.env import Env
 from streams.log.errors import LogError
 from streams.models import Query
 from streams.services import queries as service
 
 AT_ONCE = 4 * service.MOST_AT_ONCE
 """In all; so several workspaces have theirs at the same time."""
-
-TIME_LIMIT_S = 300.0
-"""How long a query may take, the start of Spark not counted."""
 
 log = logging.getLogger(__name__)
 
@@ -29,22 +23,12 @@ class Queries:
     """Takes queries from the database and has them answered, each in a thread of its own.
 
     Args:
-        reasons: keeps why one failed, unless something was erased meanwhile.
-        stop: ends ``serve``; what is under way is marked at the next start.
-        time_limit_s: seconds that Spark may take for one.
+        answering: answers them; its ``stop`` ends ``serve``, and what is under way is marked at the next start.
     """
 
-    def __init__(
-        self,
-        env: Env,
-        *,
-        spark: SharedSpark,
-        reasons: ReasonsKept,
-        stop: threading.Event,
-        time_limit_s: float = TIME_LIMIT_S,
-    ) -> None:
-        self.stop = stop
-        self.answering = Answering(env, spark=spark, reasons=reasons, stop=stop, time_limit_s=time_limit_s)
+    def __init__(self, answering: Answering) -> None:
+        self.stop = answering.stop
+        self.answering = answering
         self._threads: list[threading.Thread] = []
         self._serving: threading.Thread | None = None
         self._taking = threading.Lock()

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from streams.log import keys, memory
+from streams.log import keys, memory, stats
 from streams.log.client import Op, Script, Scripts
 from streams.log.entries import NewMessage
 from streams.log.errors import KeysApart, LogError, OffsetsUsedUp, StreamFull
@@ -85,6 +85,13 @@ def append(
         else:
             break
     return _appended(offsets)
+
+
+def append_told(stream_id: str, messages: Sequence[NewMessage]) -> Op[list[Appended]]:
+    """As ``append``, and tell the worker, which samples what has changed."""
+    placed = yield from append(stream_id, messages)
+    yield from stats.touch([stream_id])
+    return placed
 
 
 def append_what_fits(

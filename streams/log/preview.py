@@ -15,12 +15,11 @@ from typing import Any
 
 import msgspec
 
-from streams.log import entries, keys, meta, trim
+from streams.log import entries, keys, meta, trim, unread
 from streams.log.client import Op, Script
 from streams.log.counting import Count, Found, Reader, Taken
 from streams.log.errors import GroupNotFound
 from streams.log.looking import Held, Looked, look
-from streams.log.unread import standing
 
 WITHIN_S = 0.1
 """How long one preview looks at messages, if not told otherwise, so that it answers within 0.2 s; it then says that its
@@ -276,9 +275,9 @@ def _readers(
     stream_id: str, groups: Mapping[str, Sequence[str]], floors: _Floors, begins: Mapping[str, int]
 ) -> Op[tuple[list[Reader], int]]:
     """How far the groups have come, and the first offset that has to be looked at for one of them."""
-    stood = yield from standing(stream_id, groups, floors.floor, floors.next_floor, begins=begins)
-    look_from = min((each.look_from for each in stood if each.look_from), default=floors.last + 1)
-    return [each.reader for each in stood], min(look_from, floors.last + 1)
+    stood = yield from unread.of_groups(stream_id, groups, floors.floor, floors.next_floor, begins=begins)
+    look_from = min([floors.last + 1, *(each.look_from for each in stood if each.look_from)])
+    return [each.reader for each in stood], look_from
 
 
 def _look(

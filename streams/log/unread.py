@@ -16,16 +16,16 @@ _OUT = (keys.pending, keys.parked, keys.runs)
 """What is out at a group."""
 
 
-class Standing(NamedTuple):
+class Unread(NamedTuple):
     """A group, and from which offset on messages have to be looked at for it; None: nowhere."""
 
     reader: Reader
     look_from: int | None
 
 
-def standing(
+def of_groups(
     stream_id: str, groups: Mapping[str, Sequence[str]], first: int, stop: int, *, begins: Mapping[str, int]
-) -> Op[list[Standing]]:
+) -> Op[list[Unread]]:
     """Where these groups stand, with what they have not acknowledged of the offsets from ``first`` to before ``stop``.
 
     Where a group has a filter, what it has not read of them is not counted: that has to be looked at.
@@ -35,7 +35,7 @@ def standing(
         begins: name → up to which offset all counts as delivered, of groups that the log may not know yet. One that it
             does not know, and that is not among them, is left out.
     """
-    found: list[Standing] = []
+    found: list[Unread] = []
     names = list(groups)
     for begin in range(0, len(names), TOGETHER):
         some = names[begin : begin + TOGETHER]
@@ -57,7 +57,7 @@ def standing(
                 raise told
             elif name in begins:
                 reader = Reader(name, groups[name], delivered=begins[name], is_new=True)
-                found.append(Standing(reader, max(first, begins[name] + 1)))
+                found.append(Unread(reader, max(first, begins[name] + 1)))
     return found
 
 
@@ -66,11 +66,11 @@ def _offsets_of(taken: Iterable[runs.Run], stop: int) -> Iterator[int]:
         yield from range(max(stop, run.first), run.last + 1)
 
 
-def _stands(reader: Reader, delivered: int, ahead: int, out: int, *, first: int) -> Standing:
+def _stands(reader: Reader, delivered: int, ahead: int, out: int, *, first: int) -> Unread:
     """Of what it has not acknowledged, so many lie ahead of what it was given, and so many are out."""
     reader.delivered = delivered
     if reader.patterns and ahead:
         reader.unread = out
-        return Standing(reader, max(first, delivered + 1))
+        return Unread(reader, max(first, delivered + 1))
     reader.unread = out + ahead
-    return Standing(reader, None)
+    return Unread(reader, None)

@@ -9,8 +9,7 @@ import msgspec
 from streams import naming, store
 from streams.decoding import DEEPEST_BODY
 from streams.errors import Refusal, refusal_of
-from streams.log import stats
-from streams.log.append import append, batches
+from streams.log.append import append_told, batches
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError
 from streams.models import Query, Stream
@@ -55,12 +54,11 @@ def answer_publish(query: Query, stream: Stream, *, key: str | None = None) -> P
     known = 0
     for batch in batches(messages):
         try:
-            stored = store.log().run(append(stream.stream_id, batch))
+            stored = store.log().run(append_told(stream.stream_id, batch))
         except LogError as error:
             raise _refused_after(refusal_of(error, stream=stream.name), len(offsets) - known) from None
         offsets += [each.offset for each in stored]
         known += sum(each.duplicate for each in stored)
-        store.log().run(stats.touch([stream.stream_id]))
     return Published(
         stored=len(offsets) - known,
         known=known,

@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from streams import store
 from streams.access import SYSTEM, Actor
-from streams.log import stats
-from streams.log.append import append
+from streams.log.append import append_told
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, StreamNotFound
 from streams.models import DemoRun, Stream, Workspace
@@ -81,8 +80,7 @@ def demos_feed(departures: Departures) -> int:
         ]
         stream_id = run.stream.stream_id
         try:
-            store.log().run(append(stream_id, messages))
-            store.log().run(stats.touch([stream_id]))
+            store.log().run(append_told(stream_id, messages))
         except StreamNotFound:
             continue  # deleted at this moment; its row goes with it
         except LogError as error:

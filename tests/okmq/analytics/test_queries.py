@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from django.db import connection
 
-from okmq.analytics.answering import group_of
+from okmq.analytics.answering import Answering, group_of
 from okmq.analytics.process import Analytics
 from okmq.analytics.queries import Queries
 from spark import query as query_of_spark
@@ -47,11 +47,13 @@ def put(here: Published, sql: str, *, streams: tuple[str, ...] = ()) -> Query:
 def queries_of(analytics: Analytics, *, time_limit_s: float) -> Queries:
     """Queries of the same process that have another time."""
     return Queries(
-        analytics.env,
-        spark=analytics.spark,
-        reasons=analytics.reasons,
-        stop=analytics.stop,
-        time_limit_s=time_limit_s,
+        Answering(
+            analytics.env,
+            spark=analytics.spark,
+            reasons=analytics.reasons,
+            stop=analytics.stop,
+            time_limit_s=time_limit_s,
+        )
     )
 
 
