@@ -1,7 +1,7 @@
 """Where the classes of Spark are kept as Java reads them fastest (class data sharing), and for which Java they were.
 
 ``python -m spark.prepare`` makes the file. Java looks by itself whether it is of its own build and of the same
-libraries; where it is not, or there is none, Spark starts without it, and takes twice as long (docs/adr/0061).
+libraries; where it is not, or there is none, Spark starts without it, and takes half as long again (docs/adr/0061).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Keeps the classes of Spark for its next starts, which take half the time then: ``python -m spark.prepare``.
+"""Keeps the classes of Spark for its next starts, which take a third less then: ``python -m spark.prepare``.
 
 Does nothing where they are kept already for the Java and the PySpark that are installed, or where there is no Java.
 """
