@@ -50,19 +50,16 @@ def profiles(
     found = {each.number: Profile(number=each.number) for each in days}
     if not wanted:
         return found
-    # To take the bodies apart a second time is quicker than to keep what the first time found.
     bodies = transforms.bodies(history.read(wanted), windows=window_frame(session, days))
-    counted = {row.window: row for row in transforms.objects(bodies).collect()}
-    fields = {row.window: row.fields for row in transforms.fields(session, bodies).collect()}
     return found | {
-        number: Profile(
-            number=number,
+        row.window: Profile(
+            number=row.window,
             objects=row.objects,
             unreadable=row.unreadable,
             fields=[
                 FieldProfile(name=each["name"], present=each.present, types=dict(each.types))
-                for each in sorted(fields.get(number, ()), key=lambda each: each.rank)
+                for each in sorted(row.fields, key=lambda each: each.rank)
             ],
         )
-        for number, row in counted.items()
+        for row in transforms.profiles(session, bodies).collect()
     }

@@ -33,49 +33,48 @@ def bodies(messages: DataFrame, *, windows: DataFrame) -> DataFrame:
     )
 
 
-def objects(found: DataFrame) -> DataFrame:
-    """How many bodies of each day are objects, and how many of them could not be taken apart.
+def profiles(session: SparkSession, found: DataFrame) -> DataFrame:
+    """The objects of each day and their fields, those of nested ones not among them.
 
-    Returns:
-        ``window, objects, unreadable``.
-    """
-    return (
-        found.where("is_object")
-        .groupBy("window")
-        .agg(sf.count(sf.lit(1)).alias("objects"), sf.count_if(sf.col("value").isNull()).alias("unreadable"))
-    )
-
-
-def fields(session: SparkSession, found: DataFrame) -> DataFrame:
-    """The fields of the objects of each day, those of nested ones not among them.
+    Each body is taken apart once: one without fields, and one that cannot be taken apart, is a row without a name.
 
     Args:
         found: what ``bodies`` gives.
 
     Returns:
-        ``window, fields``: structs of ``name, present`` and ``types`` (type → how often), the most frequent first.
+        ``window, objects, unreadable`` (objects that could not be taken apart), ``fields``: structs of ``rank, name,
+        present`` and ``types`` (type → how often), of the ``MOST_FIELDS`` most frequent.
     """
-    values = found.where("is_object").select("window", "value")
+    values = found.where("is_object").select("window", "value", sf.isnull("value").alias("is_unreadable"))
     each = values.lateralJoin(
-        session.tvf.variant_explode(sf.col("value").outer()).toDF("pos", "name", "held")
+        session.tvf.variant_explode_outer(sf.col("value").outer()).toDF("pos", "name", "held")
     )
     begins = sf.expr(f"substring(schema_of_variant(held), 1, {len(next(iter(TYPES)))})").alias("begins")
     json_type = sf.coalesce(
         *[sf.when(sf.col("begins") == each, name) for each, name in TYPES.items()], sf.lit("number")
     )
-    by_rank = Window.partitionBy("window").orderBy(sf.desc("present"), "name")
+    is_kept = sf.col("name").isNotNull() & (sf.col("rank") <= MOST_FIELDS)
+    by_rank = Window.partitionBy("window").orderBy(sf.isnull("name"), sf.desc("present"), "name")
+    sums = [sf.sum(name).alias(name) for name in ("objects", "unreadable")]
     return (
         each.groupBy("window", "name", begins)
-        .agg(sf.count(sf.lit(1)).alias("times"))
+        .agg(
+            sf.count(sf.lit(1)).alias("times"),
+            sf.count_if(sf.coalesce("pos", sf.lit(0)) == 0).alias("objects"),
+            sf.count_if("is_unreadable").alias("unreadable"),
+        )
         .groupBy("window", "name", json_type.alias("type"))
-        .agg(sf.sum("times").alias("times"))
+        .agg(sf.sum("times").alias("times"), *sums)
         .groupBy("window", "name")
         .agg(
             sf.sum("times").alias("present"),
             sf.map_from_entries(sf.collect_list(sf.struct("type", "times"))).alias("types"),
+            *sums,
         )
         .withColumn("rank", sf.row_number().over(by_rank))
-        .where(sf.col("rank") <= MOST_FIELDS)
         .groupBy("window")
-        .agg(sf.collect_list(sf.struct("rank", "name", "present", "types")).alias("fields"))
+        .agg(
+            *sums,
+            sf.collect_list(sf.when(is_kept, sf.struct("rank", "name", "present", "types"))).alias("fields"),
+        )
     )
