@@ -18,6 +18,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from dashboard.languages import language_of_socket
 from dashboard.live import live_events, topics
+from dashboard.live.together import snapshots_here
 from dashboard.live.topics import Topic
 from streams.access import Caller, caller_for_session
 from streams.errors import Refusal
@@ -103,7 +104,7 @@ class LiveSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             self.topics[name] = topic
             # Joined before the snapshot: what changes in between arrives after it, not never.
             await layer.group_add(topic.group, self.channel_name)
-        told = await database_sync_to_async(topics.snapshots)(list(found.values()))
+        told = await snapshots_here().of(self.caller.workspace.pk, found.values())
         unsure = topics.unsure(found.values(), told={topic.name for topic, _ in told if not topic.is_absent})
         again = await database_sync_to_async(topics.resolve)(self.caller, unsure) if unsure else {}
         if any(topic.group != found[name].group for name, topic in again.items()):

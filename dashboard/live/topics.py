@@ -45,6 +45,10 @@ class Topic:
     is_absent: bool = False
 
 
+Told = tuple[Topic, Event | Here | Gone | WorkerSilent]
+"""A topic, and what is told of it."""
+
+
 def resolve(caller: Caller, names: Iterable[str]) -> dict[str, Topic]:
     """The topics of these names that the caller may hear; what is no topic is passed over.
 
@@ -115,7 +119,7 @@ def unsure(asked: Iterable[Topic], *, told: Collection[str]) -> list[str]:
     ]
 
 
-def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event | Here | Gone | WorkerSilent]]:
+def snapshots(asked: Iterable[Topic]) -> list[Told]:
     """How the topics stand now, where that is known, and which are gone.
 
     The overview has none, since its next beat is less than a second away; but what is known for how long not to come.
@@ -123,7 +127,7 @@ def snapshots(asked: Iterable[Topic]) -> list[tuple[Topic, Event | Here | Gone |
     topics = list(asked)
     at_ms = int(time.time() * 1000)
     seen = selectors.sampling()
-    found: list[tuple[Topic, Event | Here | Gone | WorkerSilent]] = [
+    found: list[Told] = [
         (topic, WorkerSilent(at_ms=seen.at_ms, silent_ms=seen.silent_ms))
         for topic in topics
         if topic.name == OVERVIEW and seen.at_ms is not None and seen.silent_ms is not None and seen.is_stale
