@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import OpenPage, publish
+from tests.e2e.conftest import OpenPage, Watched, publish
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
@@ -145,6 +145,20 @@ def test_a_tail_shows_what_arrives_and_counts_what_waits_while_paused(
     expect(page.locator(ROWS)).to_have_count(5)
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(ROWS)).to_have_count(6)
+
+
+def test_a_tail_that_was_not_answered_asks_again_though_nothing_more_comes(
+    page: Page, api: httpx.Client, stream: str, watched: Watched
+) -> None:
+    watched.forgive("ERR_FAILED")
+    page.goto(f"/streams/{stream}/tail/")
+    expect(page.locator("[data-live-word]")).to_have_text("Live")
+    page.route("**/tail/?*", lambda route: route.abort())
+    publish(api, stream, {"n": 1})
+    expect(page.locator("[data-tail-word]")).to_have_text("Stale")
+    page.unroute("**/tail/?*")
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.locator("[data-tail-word]")).to_have_text("Live")
 
 
 def test_several_streams_are_followed_in_one_tail(page: Page, api: httpx.Client, unique: str) -> None:
@@ -303,6 +317,17 @@ def test_what_is_open_is_in_the_address_and_comes_back(page: Page, filled: str) 
     page.locator("[data-open]").nth(2).click()
     expect(page.locator(".detail")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"\?start=oldest$"))
+
+
+def test_a_row_that_is_clicked_twice_opens_once_and_takes_no_other_away(page: Page, filled: str) -> None:
+    page.goto(f"/streams/{filled}/?start=oldest")
+    rows = page.locator(f"{ROWS}[data-offset]")
+    before = rows.count()
+    page.locator("[data-open]").nth(2).evaluate("(opener) => { opener.click(); opener.click(); }")
+    expect(page.locator("tr.detail-row .detail")).to_have_count(1)
+    expect(rows).to_have_count(before)
+    page.locator("[data-open]").nth(2).click()
+    expect(page.locator("tr.detail-row")).to_have_count(0)
 
 
 def test_filters_are_kept_under_a_name_and_put_on_and_off_without_scripts(

@@ -100,6 +100,20 @@ def test_previews_of_what_is_done_to_many_have_addresses(page: Page, api: httpx.
     expect(page).to_have_url(desk)
 
 
+def test_all_dead_letters_of_a_page_are_chosen_by_one_box(page: Page, api: httpx.Client, stream: str) -> None:
+    publish(api, stream, 1, 2, 3)
+    group = f"/streams/{stream}/groups/billing"
+    api.post(f"/streams/{stream}/groups/", json={"name": "billing"}).raise_for_status()
+    api.post(f"{group}/fetch", json={"limit": 3, "wait": 0}).raise_for_status()
+    api.post(f"{group}/term", json={"offsets": [1, 2, 3], "reason": "bad"}).raise_for_status()
+    page.goto(f"{group}/dead-letters/")
+    letters = page.locator("#dead-letters")
+    letters.get_by_label("Select all on this page").check()
+    letters.get_by_role("button", name="Continue…").click()
+    page.get_by_role("button", name="Replay 3").click()
+    expect(page.get_by_text("3 dead letters are redelivered.")).to_be_visible()
+
+
 def test_the_same_without_scripts(log_in: OpenPage, api: httpx.Client, stream: str) -> None:
     make_seek_and_replay(log_in(java_script_enabled=False), api, stream)
 

@@ -19,6 +19,9 @@ from tests.waiting import Stopwatch, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.running]
 
+GAP_S = 5
+"""Without a sample for so long a chart of the overview has a gap."""
+
 BEATS = 17
 """A page that is seen hears one each second, and asks again for what has no socket every fifteenth."""
 
@@ -191,6 +194,30 @@ def test_a_page_that_is_hidden_costs_nothing_and_is_fresh_when_it_is_seen_again(
             member = opened.locator("#members-table").get_by_text("newcomer")
             soon(member.is_visible, watch=watch, what="what has no socket was asked for")
         not_reloaded(opened)
+
+
+def test_its_charts_have_what_came_meanwhile(
+    windows: Windows, page: Page, running: Product, stream: str
+) -> None:
+    opened = windows.open()
+    traffic = Traffic.of(opened)
+    opened.goto(f"{running.url}/")
+    is_live(opened)
+    expect(opened.locator(".chart canvas")).to_have_count(2)
+    clock = Traffic.of(page)
+    page.goto("/")
+    windows.hide(opened)
+    rests(opened, traffic)
+    pass_time(page, clock, beats=GAP_S + 3)
+    windows.show(opened)
+
+    def asks() -> bool:
+        opened.evaluate("0")
+        return f"{running.url}/" in traffic.requests
+
+    until(asks, what="the charts ask for what they have not")
+    assert traffic.requests.count(f"{running.url}/") == 1, "once for both"
+    not_reloaded(opened)
 
 
 def test_a_page_that_is_opened_where_nobody_sees_it_begins_when_it_is_seen(

@@ -1,5 +1,4 @@
-// Elements say which live value they show:
-//   <span data-live="stream:flights" data-field="messages" data-format="count">
+// Elements say which live value they show (data-live, data-field, data-format).
 // The newest is put there, said as the server said the first.
 
 import { FORMATS, age, count, moment, say } from "./format.js";

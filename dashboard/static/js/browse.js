@@ -15,6 +15,8 @@ export function withOpen(search, offset, isOpen) {
 
 const note = (query) => history.replaceState(history.state, "", location.pathname + query + location.hash);
 
+const isElsewhere = (event) => event.ctrlKey || event.metaKey || event.shiftKey; // a tab, a window
+
 function noteOpen(row, isOpen) {
   if (row.closest("[data-opens]")) note(withOpen(location.search, row.dataset.offset, isOpen));
 }
@@ -22,17 +24,20 @@ function noteOpen(row, isOpen) {
 export function startMessages(root) {
   root.addEventListener("click", async (event) => {
     const opener = event.target.closest?.("[data-open]");
-    if (!opener || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    if (!opener || isElsewhere(event)) return;
     event.preventDefault();
+    if (opener.ariaBusy) return; // a second click
     const row = opener.closest("tr");
-    const open = opener.getAttribute("aria-expanded") === "true";
-    opener.setAttribute("aria-expanded", String(!open));
+    const open = opener.ariaExpanded === "true";
+    opener.ariaExpanded = !open;
     if (open) {
       row.nextElementSibling.remove();
       return noteOpen(row, false);
     }
+    opener.ariaBusy = true;
     const part = await partOf(opener.href);
-    if (part === undefined) return opener.setAttribute("aria-expanded", false);
+    opener.ariaBusy = null;
+    if (part === undefined) return (opener.ariaExpanded = false);
     if (!part) return location.assign(opener.href);
     const detail = document.createElement("tr");
     detail.className = "detail-row";
@@ -74,7 +79,7 @@ export function startSearching(root) {
   }
 
   root.addEventListener("click", (event) => {
-    if (!body || !event.target.closest?.("[data-search-on]") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!body || !event.target.closest?.("[data-search-on]") || isElsewhere(event)) return;
     event.preventDefault();
     const wanted = body.children.length + ENOUGH_ROWS;
     goOn(() => body.children.length < wanted);

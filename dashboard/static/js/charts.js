@@ -1,6 +1,7 @@
 // Charts (uPlot), with the attributes that templates/dashboard/parts/chart_head.html says.
 
 import { FORMATS, onClock, pageZone } from "./format.js";
+import { partOf } from "./parts.js";
 
 const REST_MS = 3000; // a subject at rest did nothing so long ago
 const DURATIONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000];
@@ -133,11 +134,18 @@ function options(box, { step_s: stepS = 0, window_s: windowS, span, marks = [] }
   };
 }
 
+let asked;
+
+/** With what came while it was paused or hidden; asked for once by all charts. */
+const pageNow = () => (asked ??= partOf(location, {}).finally(() => (asked = null)));
+
 function draw(box) {
-  const seed = JSON.parse(document.getElementById(box.dataset.chart).textContent);
-  const { series: field, kind, liveChart: topic, line } = box.dataset;
+  const { chart, series: field, kind, liveChart: topic, line } = box.dataset;
   const fields = line ? [field, line] : [field];
-  let data = [seed.times, ...fields.map((each) => seed[each])];
+  const seedIn = (page) => JSON.parse(page?.getElementById(chart)?.textContent ?? null);
+  const seed = seedIn(document);
+  const linesOf = ({ times, ...lines }) => [times, ...fields.map((each) => lines[each])];
+  let data = linesOf(seed);
   let plot = new uPlot(options(box, seed), data, box);
   new ResizeObserver(() => plot.setSize({ width: box.clientWidth, height: box.clientHeight })).observe(box);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -145,8 +153,13 @@ function draw(box) {
     plot = new uPlot(options(box, seed), data, box);
   });
   if (!topic || kind !== "live") return;
-  const take = (atMs, values) => {
-    data = appended(data, Math.round(atMs / 1000), values, seed.window_s, seed.gap_s);
+  const take = async (atMs, values) => {
+    const at = Math.round(atMs / 1000);
+    if (at - data[0].at(-1) > seed.gap_s) {
+      const fresh = seedIn(await pageNow());
+      if (fresh?.times.at(-1) > data[0].at(-1)) data = linesOf(fresh);
+    }
+    data = appended(data, at, values, seed.window_s, seed.gap_s);
     plot.setData(data);
   };
   document.addEventListener("okmq:live", ({ detail: { topic: from, event } }) => {

@@ -2,7 +2,6 @@
 
 import { advance, growOlder, paint, topicsOf } from "./bind.js";
 import { startBrush, startMessages, startSearching } from "./browse.js";
-import { startCopying } from "./copy.js";
 import { say } from "./format.js";
 import { startKeys, startPalette } from "./keys.js";
 import { Live } from "./live.js";
@@ -53,7 +52,7 @@ if (live && status) {
   });
 }
 
-// What pages do now and then; a hidden page does it when it is seen.
+// A hidden page does it when it is seen.
 let beats = 0;
 setInterval(() => {
   beats = document.hidden || live?.isHeld ? -1 : beats + 1;
@@ -68,17 +67,38 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
 });
 document.addEventListener("change", ({ target }) => {
   if (target.matches("[data-submits]")) target.form.requestSubmit();
-  const boxes = [...(target.form?.querySelectorAll(`[name=${target.dataset.all || "stream"}]`) ?? [])];
-  if (target.matches("[data-all]")) for (const box of boxes) box.checked = target.checked;
-  const picked = target.form?.querySelector("[data-picked]");
+  const { form, dataset } = target;
+  const boxes = [...(form?.elements ?? [])].filter(({ name }) => name === (dataset.all || "stream")); // also outside of it
+  if ("all" in dataset) for (const box of boxes) box.checked = target.checked;
+  const picked = form?.querySelector("[data-picked]");
   if (picked) picked.textContent = say("%(count)s selected", { count: boxes.filter((box) => box.checked).length });
+});
+// Copy buttons wait for a script, and a clipboard.
+const showCopying = () => document.querySelectorAll("[data-copy][hidden]").forEach((button) => (button.hidden = !navigator.clipboard));
+for (const shown of ["htmx:afterSettle", "okmq:shown"]) document.addEventListener(shown, showCopying);
+showCopying();
+document.addEventListener("click", async ({ target }) => {
+  const button = target.closest?.("[data-copy]");
+  if (!button) return;
+  const source = button.parentElement.querySelector("[data-copy-source]");
+  await navigator.clipboard.writeText(source.value ?? source.textContent);
+  const label = button.querySelector(".visually-hidden");
+  const use = button.querySelector("use");
+  const icon = use.getAttribute("href");
+  const before = label.textContent;
+  if (before === say("Copied")) return;
+  label.textContent = say("Copied");
+  use.setAttribute("href", icon.replace(/#.*/, "#check"));
+  setTimeout(() => {
+    label.textContent = before;
+    use.setAttribute("href", icon);
+  }, 1500);
 });
 // On a narrow screen menus are longer than it: where one is, is in sight.
 for (const here of document.querySelectorAll("nav [aria-current=page]")) {
   const nav = here.parentElement;
   nav.scrollLeft = here.offsetLeft - nav.offsetLeft - (nav.clientWidth - here.offsetWidth) / 2;
 }
-startCopying(document);
 startKeys(document);
 startMessages(document);
 startSearching(document);

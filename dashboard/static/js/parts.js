@@ -7,8 +7,8 @@ function answered(isSo, requestId) {
 }
 
 /** A part; null where it is refused, undefined where the server cannot answer now: what is shown stays. */
-export async function partOf(address) {
-  const answer = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => undefined);
+export async function partOf(address, headers = { "HX-Request": "true" }) {
+  const answer = await fetch(address, { headers }).catch(() => undefined);
   answered(answer?.ok, answer?.headers.get("X-Request-ID"));
   if (!answer?.ok) return answer?.status < 500 ? null : undefined;
   const part = document.createElement("template");

@@ -29,7 +29,7 @@ function start(form) {
     for (const name of ["line", "stored", "known", "first", "last"]) sent.set(`so_far_${name}`, told()[name] ?? "");
     const answer = await fetch(location.pathname, { method: "POST", body: sent, headers: { "HX-Request": "true" } });
     if (!answer.ok) throw new Error(answer.status);
-    outcome.innerHTML = await answer.text(); // made and escaped by our own server, as on every page
+    outcome.innerHTML = await answer.text(); // as in parts.js
     return !("wrong" in told());
   }
 

@@ -92,6 +92,7 @@ export function startTail(root) {
   takeIn();
   root.addEventListener("htmx:afterSettle", takeIn);
   root.addEventListener("okmq:word", tell);
+  root.addEventListener("okmq:second", () => isRefused && ask());
   pause.addEventListener("click", () => turn(state === "live" ? "paused" : "live"));
   stop.addEventListener("click", () => turn("stopped"));
   tail.querySelector("[data-tail-clear]").addEventListener("click", () => {
