@@ -26,8 +26,7 @@ from okmq.env import Env
 from okmq.supervision.masters import MasterAway
 from streams import naming, store
 from streams.errors import refusal_of
-from streams.log import append, bringing, config, stats
-from streams.log.client import Op
+from streams.log import append, bringing, config
 from streams.log.config import Registered
 from streams.log.entries import NewMessage
 from streams.log.errors import LogError, MessageTooLarge, StoreUnavailable, StreamFull
@@ -35,6 +34,7 @@ from streams.models import Group, Replay, ReplayState, Stream
 from streams.services import replays as service
 
 if TYPE_CHECKING:
+    from spark.positions import Position
     from spark.replay import Past, PastRange
 
 AT_ONCE = 2 * service.MOST_UNFINISHED
@@ -92,12 +92,12 @@ class Replays:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def serve(self) -> None:
-        """Give work to threads until told to stop; a database that does not answer is waited for."""
+        """Give work to threads until told to stop; what stands in the way, as no database, is waited for."""
         while not self.stop.is_set():
             try:
                 close_old_connections()
                 self.hand_out()
-            except DatabaseError as error:
+            except Exception as error:
                 log.warning("Replays wait: %s", error)
                 self.stop.wait(RETRY_S)
             self.stop.wait(POLL_S)
@@ -173,7 +173,7 @@ class Replays:
 
     def _publish(self, replay: Replay) -> None:
         target = self._stream(replay.target_id, replay.target)
-        service.replay_begins(replay, target_offset=self._last_offset(target))
+        service.replay_begins(replay, target_offset=self._position(target.stream_id, target.name).last)
         if replay.position < replay.last:
             with self.spark.in_use():
                 past = self._range(replay)
@@ -292,7 +292,7 @@ class Replays:
             for each in batch
         ]
         try:
-            return store.log().run(_published(replay.target_id, messages))
+            return store.log().run(append.append_what_fits(replay.target_id, messages))
         except StoreUnavailable:
             raise
         except MessageTooLarge as error:
@@ -315,13 +315,18 @@ class Replays:
 
     @contextmanager
     def _step(self, replay: Replay, past: "PastRange") -> Iterator[None]:
-        """Around what Spark does for it at a time: watched, and in a pool that comes before those of earlier steps."""
+        """Around what Spark does for it at a time: watched, and in a pool that comes before those of earlier steps.
+
+        Raises:
+            CannotReplay: the source was deleted, and what is gone reads as empty.
+        """
         with (
             self.spark.pools.own() as pool,
             watched(self.spark, past.session, replay, stop=self.stop, stuck_s=self.stuck_s),
         ):
             past.session.sparkContext.setLocalProperty(PROPERTY, pool)
             yield
+        self._position(replay.source_id, replay.source)
 
     def _range(self, replay: Replay) -> "PastRange":
         from spark.replay import PastRange, Wanted
@@ -346,11 +351,13 @@ class Replays:
                 return each
         raise CannotReplay(f"Stream {name} was deleted.")
 
-    def _last_offset(self, stream: Registered) -> int:
+    def _position(self, stream_id: str, name: str) -> "Position":
         from spark.positions import positions
 
-        at = store.log().run(positions([stream.stream_id], strict=True)).get(stream.stream_id)
-        return 0 if at is None else at.last
+        at = store.log().run(positions([stream_id], strict=True)).get(stream_id)
+        if at is None:
+            raise CannotReplay(f"Stream {name} was deleted.")
+        return at
 
     def _filter_keys(self, replay: Replay) -> list[str]:
         """Of the group that it is for; of none where it is for all of a stream."""
@@ -360,15 +367,6 @@ class Replays:
     def _key_patterns(self, replay: Replay) -> list[str]:
         found = Stream.objects.filter(stream_id=replay.target_id).values_list("keys", flat=True).first()
         return list(found or [])
-
-
-def _published(
-    stream_id: str, messages: Sequence[NewMessage]
-) -> Op[tuple[list[append.Appended], StreamFull | None]]:
-    """Append what fits, and tell the worker, which samples what has changed."""
-    placed, full = yield from append.append_what_fits(stream_id, messages)
-    yield from stats.touch([stream_id])
-    return placed, full
 
 
 def _first_ms(moment: datetime) -> int:

@@ -97,7 +97,7 @@ def append_told(stream_id: str, messages: Sequence[NewMessage]) -> Op[list[Appen
 def append_what_fits(
     stream_id: str, messages: Sequence[NewMessage]
 ) -> Op[tuple[list[Appended], StreamFull | None]]:
-    """Append messages in order, as many of them as a full stream has room for, and why it refused the next; None: all.
+    """As ``append_told``, but as many in order as a full stream has room for, and why it refused the next; None: all.
 
     A batch is taken whole or not at all, so one that does not fit is sent in halves, again and again.
 
@@ -109,7 +109,7 @@ def append_what_fits(
     while len(placed) < len(messages):
         part = messages[len(placed) : len(placed) + most]
         try:
-            placed += yield from append(stream_id, part)
+            placed += yield from append_told(stream_id, part)
         except StreamFull as full:
             if len(part) == 1:
                 return placed, full

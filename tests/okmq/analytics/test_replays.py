@@ -357,6 +357,27 @@ def test_a_stream_that_went_meanwhile_ends_it(here: Here) -> None:
     assert (replay.state, replay.error) == (ReplayState.FAILED, "Stream b was deleted.")
 
 
+@pytest.mark.parametrize("rate", [None, 40])
+def test_a_source_that_went_while_it_published_ends_it(
+    here: Here, monkeypatch: pytest.MonkeyPatch, rate: int | None
+) -> None:
+    monkeypatch.setattr(reading, "CHUNK_ROWS", 7)
+    here.published.numbered(here.stream("a"), 50)
+    here.stream("b")
+    replay, real = here.asked("a", "b", rate=rate), append.append
+
+    def deleting(stream_id: str, messages: Any) -> Any:
+        placed = yield from real(stream_id, messages)
+        if Stream.objects.filter(name="a").exists():
+            here.published.remove("a")
+        return placed
+
+    monkeypatch.setattr("okmq.analytics.replays.append.append", deleting)
+    replay = here.worked(replay)
+    assert (replay.state, replay.error) == (ReplayState.FAILED, "Stream a was deleted.")
+    assert 0 < replay.stored < 50
+
+
 def _crash(monkeypatch: pytest.MonkeyPatch, *, at: int, is_stored: bool) -> None:
     """Have one call to the store fail, after it has stored its messages or before."""
     calls, real = itertools.count(1), append.append
