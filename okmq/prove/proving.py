@@ -163,13 +163,21 @@ class Part:
     missing: str = ""
 
 
-def prove(plan: Plan, *, say: Say, folder: Path, only: Collection[str] = PARTS) -> Proof:
+def prove(
+    plan: Plan,
+    *,
+    say: Say,
+    folder: Path,
+    only: Collection[str] = PARTS,
+    ended: Callable[[Proof], None] = lambda proof: None,
+) -> Proof:
     """Carry a plan out in a folder that is empty.
 
     What could not be carried out to its end is a finding, and the other parts go on.
 
     Args:
         only: the names of the parts that are carried out.
+        ended: told after each part of what there is so far: all of them take hours.
     """
     began, proof = monotonic(), Proof()
     for part in parts(plan, say=say):
@@ -185,6 +193,7 @@ def prove(plan: Plan, *, say: Say, folder: Path, only: Collection[str] = PARTS) 
         for struck in () if part.says else found.struck:
             say(f"  {struck.told()}")
         say(f"  {sum(found.calls.values()):,} calls, {found.messages:,} messages, {found.wrong:,} findings")
+        ended(proof)
     return proof
 
 

@@ -73,13 +73,20 @@ class Command(BaseCommand):
         plan, before = _plan(options), _before(options["report"])
         self._began = monotonic()
         folder = Path(tempfile.mkdtemp(prefix="okmq-prove-"))
-        keep = True
+        keep, left = True, "nothing of it"
+
+        def ended(proof: Proof) -> None:
+            nonlocal left
+            if options["report"]:
+                _write(options["report"], _joined(before, proof))
+                left = f"what it found of {', '.join(proof.parts)}"
+
         try:
-            proof = prove(plan, say=self._say, folder=folder, only=options["only"] or PARTS)
+            proof = prove(plan, say=self._say, folder=folder, only=options["only"] or PARTS, ended=ended)
             keep = bool(options["keep"] or proof.sentences())
         except KeyboardInterrupt:
             keep = False
-            raise CommandError("Stopped; nothing of it is left.", returncode=STOPPED) from None
+            raise CommandError(f"Stopped; {left} is left.", returncode=STOPPED) from None
         finally:
             if not keep:
                 shutil.rmtree(folder, ignore_errors=True)

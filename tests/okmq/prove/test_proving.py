@@ -61,9 +61,11 @@ def test_what_is_taken_away_behind_its_back_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.running
 @pytest.mark.timeout(400)
-def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_proof_and_leaves_what_it_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    options = ["--quick", "--only", "clock", "--only", "crowd", "--report", str(page)]
     running = subprocess.Popen(
-        [sys.executable, "manage.py", "okmq_prove", "--quick"],
+        [sys.executable, "manage.py", "okmq_prove", *options],
         cwd=ROOT,
         env={
             **os.environ,
@@ -77,11 +79,15 @@ def test_ctrl_c_ends_a_proof_and_leaves_nothing(tmp_path: Path) -> None:
     )
     with running:
         assert running.stdout is not None
-        until(lambda: "whole again" in (running.stdout.readline() if running.stdout else ""), within_s=100)
+        until(lambda: "come at once" in (running.stdout.readline() if running.stdout else ""), within_s=100)
         (folder,) = tmp_path.glob("okmq-prove-*")
-        assert proctable.marked(folder / "kills-1" / "data")
+        until(lambda: proctable.marked(folder / "crowd-1" / "data"))
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=120)
-    assert (running.returncode, err.strip()) == (130, "CommandError: Stopped; nothing of it is left.")
+    assert (running.returncode, err.strip()) == (
+        130,
+        "CommandError: Stopped; what it found of clock is left.",
+    )
+    assert "The clock of a store is set" in page.read_text()
     assert not folder.exists()
-    assert not proctable.marked(folder / "kills-1" / "data")
+    assert not proctable.marked(folder / "crowd-1" / "data")
