@@ -18,6 +18,7 @@ from spark.history import History, HistoryUnreadable
 from spark.jobs.settings import JobSettings
 from spark.rereading import HistoryUnread, begun_again
 from spark.session import lives
+from spark.steps import steps_wanted
 from spark.tables import KnownBatches, Seen
 
 ANSWER_BYTES = 16 * 1024 * 1024
@@ -139,8 +140,11 @@ def ask(
     # Of c columns that stand under k names each, Spark would infer k^c constraints of one condition.
     own.conf.set("spark.sql.constraintPropagation.enabled", "false")
 
+    with course.in_spark():
+        steps = steps_wanted(own, checked)
+
     def answer() -> Answer:
-        tables.offer(own, settings, checked.tables, seen=seen, known=known)
+        tables.offer(own, settings, checked.tables, seen=seen, known=known, steps=steps)
         with course.in_spark():
             return _collected(plans.analyzed(own, checked), limit=limit)
 

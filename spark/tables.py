@@ -143,20 +143,29 @@ class Seen:
     Attributes:
         streams: those whose messages it may read.
         metrics_stream: the internal stream of samples; None where there is none.
-        rollups, groups: what was counted of these streams, with ``stream_id`` and the columns of ``COLUMNS`` but
-            ``stream``.
+        rollups, groups: what was counted of these streams in some steps, with ``stream_id`` and the columns of
+            ``COLUMNS`` but ``stream``.
     """
 
     streams: Sequence[Registered]
     metrics_stream: Registered | None
-    rollups: Callable[[], pa.Table]
-    groups: Callable[[], pa.Table]
+    rollups: Callable[[Collection[str]], pa.Table]
+    groups: Callable[[Collection[str]], pa.Table]
 
 
 def offer(
-    session: SparkSession, settings: JobSettings, wanted: Collection[str], *, seen: Seen, known: KnownBatches
+    session: SparkSession,
+    settings: JobSettings,
+    wanted: Collection[str],
+    *,
+    seen: Seen,
+    known: KnownBatches,
+    steps: Mapping[str, Collection[str]],
 ) -> None:
     """Make the tables that a query names the session's temporary views.
+
+    Args:
+        steps: of ``rollups`` and ``groups`` those that it needs.
 
     Raises:
         LogError: a store does not answer.
@@ -167,7 +176,7 @@ def offer(
         _metrics(session, settings, seen, known).createOrReplaceTempView("metrics")
     for name, counted in (("rollups", seen.rollups), ("groups", seen.groups)):
         if name in wanted:
-            _counted(session, seen, counted(), table=name).createOrReplaceTempView(name)
+            _counted(session, seen, counted(steps[name]), table=name).createOrReplaceTempView(name)
 
 
 def widest_body(settings: JobSettings, streams: Sequence[Registered]) -> int:

@@ -320,8 +320,8 @@ class Answering:
             metrics_stream=next(
                 (each for each in registered if each.internal and each.name == METRICS_STREAM), None
             ),
-            rollups=lambda: rollups_of(ids),
-            groups=lambda: groups_of(ids),
+            rollups=lambda steps: rollups_of(ids, steps=steps),
+            groups=lambda steps: groups_of(ids, steps=steps),
         )
 
     def _progress(self, query: Query) -> float:

@@ -83,9 +83,12 @@ def groups_past(
     ]
 
 
-def groups_counted(stream_ids: Collection[str], *, most: int) -> list[tuple[str, str, str, GroupStep]]:
-    """The hours and days of the groups of streams, as stream id, group, step and how it stood; at most so many."""
-    rows = StandingRollup.objects.filter(stream_id__in=stream_ids, step__in=[Step.HOUR, Step.DAY])
+def groups_counted(
+    stream_ids: Collection[str], *, steps: Collection[str], most: int
+) -> list[tuple[str, str, str, GroupStep]]:
+    """Steps of the groups of streams, but for minutes, as stream id, group, step and how it stood; at most so many."""
+    longer = [step for step in steps if step != Step.MINUTE]
+    rows = StandingRollup.objects.filter(stream_id__in=stream_ids, step__in=longer)
     ordered = rows.exclude(group="").order_by("stream_id", "group", "step", "start").defer(*OF_RULES)[:most]
     return [
         (*of, each)
@@ -136,10 +139,11 @@ def removed_counted(stream: Stream) -> RemovedCounted | None:
 
 
 def streams_counted(
-    stream_ids: Collection[str], *, most: int
+    stream_ids: Collection[str], *, steps: Collection[str], most: int
 ) -> dict[tuple[str, str, datetime], dict[str, int]]:
-    """Stream, step and start → what was counted in it of ``OF_STREAMS``, by name; at most so many steps."""
-    rows = StandingRollup.objects.filter(stream_id__in=stream_ids, group="", grown__isnull=False)
+    """Stream, step and start → what was counted in it of ``OF_STREAMS``, by name; at most so many of these steps."""
+    held = StandingRollup.objects.filter(stream_id__in=stream_ids, step__in=steps)
+    rows = held.filter(group="", grown__isnull=False)
     ordered = rows.order_by("stream_id", "step", "start")
     found = ordered.values_list("stream_id", "step", "start", "grown", *OF_STREAMS)[:most]
     return {

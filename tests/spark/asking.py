@@ -1,9 +1,11 @@
 """Asks queries as the analytics process does, beside streams of a test's own."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from spark import query
@@ -13,9 +15,16 @@ from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.query import Answer
 from spark.source import register
-from spark.tables import KnownBatches, Seen
+from spark.tables import COLUMNS, KnownBatches, Seen
 from streams.log import config
 from tests.spark.published import Published
+
+
+def nothing_counted(table: str) -> pa.Table:
+    """A table of what was counted, with no row."""
+    kinds = {"string": pa.string(), "timestamp": pa.timestamp("us", tz="UTC"), "double": pa.float64()}
+    columns = [("stream_id", "string"), *COLUMNS[table][1:]]
+    return pa.schema([(name, kinds.get(kind, pa.int64())) for name, kind in columns]).empty_table()
 
 
 class Asker:
@@ -26,7 +35,9 @@ class Asker:
         self.published = published
         self.settings = settings
         self.known = KnownBatches()
-        self.rollups = self.groups = pa.table({"stream_id": pa.array([], pa.string())})
+        self.rollups, self.groups = nothing_counted("rollups"), nothing_counted("groups")
+        self.steps_of: dict[str, list[str]] = {}
+        """Which steps the last query was brought, by table."""
 
     def __call__(self, sql: str, *, limit: int = 10_000, only: str | None = None) -> list[Any]:
         """The rows, decoded."""
@@ -37,10 +48,14 @@ class Asker:
         seen = Seen(
             streams=[each for each in registered if self._is_shown(each, only)],
             metrics_stream=next((each for each in registered if each.internal), None),
-            rollups=lambda: self.rollups,
-            groups=lambda: self.groups,
+            rollups=lambda steps: self._brought("rollups", self.rollups, steps),
+            groups=lambda steps: self._brought("groups", self.groups, steps),
         )
         return query.ask(self.spark, self.settings, sql, seen=seen, known=self.known, limit=limit)
+
+    def _brought(self, table: str, counted: pa.Table, steps: Collection[str]) -> pa.Table:
+        self.steps_of[table] = sorted(steps)
+        return counted.filter(pc.is_in(counted["step"], pa.array(steps, pa.string())))
 
     def _is_shown(self, stream: config.Registered, only: str | None) -> bool:
         mine = stream.workspace_id == self.published.workspace_id and not stream.internal

@@ -22,6 +22,8 @@ FOREIGN = 777
 
 
 def is_foreign(column: str, kind: str) -> str:
+    if column == "step":
+        return "step = 'hour'"
     return (
         f"year(`{column}`) > 2070"
         if kind == "timestamp"
@@ -55,14 +57,18 @@ def message(n: int, mark: str) -> NewMessage:
 
 def counted(table: str, of: dict[str, bool]) -> pa.Table:
     """A row of what the jobs counted for each stream; its values are foreign where it is."""
-    values: dict[str, Any] = {"string": ["s", f"s{FOREIGN}"], "timestamp": [EARLY, LATE]}
+    values: dict[str, Any] = {
+        "step": ["day", "hour"],
+        "string": ["s", f"s{FOREIGN}"],
+        "timestamp": [EARLY, LATE],
+    }
     kinds = {"string": pa.string(), "timestamp": pa.timestamp("us", tz="UTC"), "double": pa.float64()}
     return pa.table(
         {
             "stream_id": pa.array(of, pa.string()),
             **{
                 name: pa.array(
-                    [values.get(kind, [1, FOREIGN])[foreign] for foreign in of.values()],
+                    [values.get(name, values.get(kind, [1, FOREIGN]))[foreign] for foreign in of.values()],
                     kinds.get(kind, pa.int64()),
                 )
                 for name, kind in COLUMNS[table][1:]

@@ -56,8 +56,8 @@ class Oracle:
         seen = Seen(
             streams=self.registered,
             metrics_stream=None,
-            rollups=lambda: pa.table({}),
-            groups=lambda: pa.table({}),
+            rollups=lambda steps: pa.table({}),
+            groups=lambda steps: pa.table({}),
         )
         first, again = (
             query.ask(self.session, self.settings, sql, seen=seen, known=KnownBatches(), limit=10_000)

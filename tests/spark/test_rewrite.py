@@ -327,8 +327,8 @@ def test_a_query_that_reads_meanwhile_is_begun_again(
     seen = Seen(
         streams=registered,
         metrics_stream=None,
-        rollups=lambda: pytest.fail("not asked"),
-        groups=lambda: pytest.fail("not asked"),
+        rollups=lambda steps: pytest.fail("not asked"),
+        groups=lambda steps: pytest.fail("not asked"),
     )
     known = KnownBatches()
     answer = ask(
