@@ -48,16 +48,16 @@ class Room:
     _memory_before: str | None = None
 
     def look(self) -> None:
-        """Look once; a server that does not answer is told the next time, and one that started anew again."""
-        usage = shutil.disk_usage(self.folder)
-        reserve = reserve_of(usage.total) if self.reserve_bytes is None else self.reserve_bytes
+        """Look once; a server or a disk that does not answer is for the next time, and one that started anew again."""
         try:
+            usage = shutil.disk_usage(self.folder)
+            reserve = reserve_of(usage.total) if self.reserve_bytes is None else self.reserve_bytes
             if usage.free < reserve:
                 self._close(f"{usage.free / 2**20:,.0f} MiB of the disk of {self.folder} are free")
                 self._rewrite(room_bytes=usage.free)
             elif self._memory_before is not None and usage.free >= reserve * WITH_ROOM_TO_SPARE:
                 self._open()
-        except resp.StoreError:
+        except (resp.StoreError, OSError):
             pass
 
     def _close(self, why: str) -> None:

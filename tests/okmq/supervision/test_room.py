@@ -127,3 +127,9 @@ def test_a_disk_of_this_machine_has_a_reserve_of_its_own_size(own: Own) -> None:
     usage = shutil.disk_usage(own.room.folder)
     own.room.look()
     assert bool(own.said) == (usage.free < min(256 * 2**20, usage.total / 10))
+
+
+def test_a_disk_that_cannot_be_asked_is_for_the_next_time(own: Own) -> None:
+    own.room.folder = own.room.folder / "unmounted"
+    own.room.look()
+    assert own.said == []
