@@ -15,7 +15,7 @@ from streams import selectors
 from streams.log import config, damages, keys, lease, lineage, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Op, Reachable, Steady, one
 from streams.log.config import Registered
-from streams.log.errors import Damaged, LogError, StoreUnavailable
+from streams.log.errors import Damaged, LogError, StoreFull, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
     chain_checks,
@@ -33,7 +33,16 @@ from streams.services import group_losses as losses_recorded
 from streams.services import offsets_reserved as reserved
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import acks, alerting, losses, processes, removals, retention, sampling, watching
+from streams.upkeep import (
+    acks,
+    alerting,
+    losses,
+    processes,
+    removals,
+    retention,
+    sampling,
+    watching,
+)
 from streams.upkeep.damages import Damages
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
@@ -226,6 +235,8 @@ class Worker:
         done = await retention.tend(self._log, tended, hold_ms=self._hold_ms, paces=self._paces)
         self._unfinished = done.unfinished
         self._damages.meet(done.damaged)
+        if done.full is not None:
+            self._damages.meet_full(done.full)
         self._damages.meet(await self._log.run(damages.look(sorted(set(share) & set(reachable)))))
         await self._log.run(damages.note(self._damages.lately()))
         if done.is_one_lost:
@@ -306,6 +317,9 @@ class Worker:
                 begun = await sync_to_async(records.memory_fill)()
                 self._sampler.forget(begun)
                 self._alerting.forget(begun)
+        except StoreFull as error:  # it is there, and what follows makes room on it
+            self._memory_answers = True
+            self._damages.meet_full(error)
         except (StoreUnavailable, TimeoutError) as error:
             if self._memory_answers:
                 log.warning(
