@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
 
 from streams import selectors
-from streams.log import config, damages, keys, lease, lineage, memory, notes, standing, stats
+from streams.log import config, damages, keys, lease, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Op, Reachable, Steady, one
 from streams.log.config import Registered
 from streams.log.errors import Damaged, LogError, StoreFull, StoreUnavailable
@@ -38,6 +38,7 @@ from streams.upkeep import (
     alerting,
     losses,
     processes,
+    promotions,
     removals,
     retention,
     sampling,
@@ -107,7 +108,7 @@ class Worker:
         self._watch = watching.Watch(self._log)
         self._losses, self._suspects = losses.Losses(), losses.Suspects()
         self._acks, self._alerting = acks.Acks(), alerting.Alerting()
-        self._damages = Damages()
+        self._damages, self._promotions = Damages(), promotions.Promotions(self._log)
         self._dispatcher = dispatch.Dispatcher()
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
@@ -162,7 +163,7 @@ class Worker:
         with passed_over():
             await self._log.run(one(Steady()))  # notes a jump of the server's clock within a second
         with passed_over():
-            await self._note_promotion()
+            await self._promotions.look()
         at_ms = int(time.time() * 1000)
         answers = self._has_memory and await self._fill_memory()
         samples: list[Sample] = []
@@ -294,13 +295,6 @@ class Worker:
         """Let what is due be told beside the ticks: a receiver that is slow holds nothing up."""
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(_deliver(self._dispatcher))
-
-    async def _note_promotion(self) -> None:
-        """Record that another server has taken the store's place; again, should it end before that is noted."""
-        store = await self._log.run(lineage.look())
-        if store.fresh:
-            await sync_to_async(records.store_promoted)(store.epoch)
-            await self._log.run(lineage.note(store))
 
     def _note_loss(self) -> None:
         """Record once that the store was emptied, and again when that happens again."""

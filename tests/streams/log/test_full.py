@@ -13,6 +13,7 @@ from streams.log import (
     groups,
     healths,
     keys,
+    lineage,
     memory,
     open_polls,
     removals,
@@ -112,6 +113,12 @@ def test_what_was_reserved_is_not_written_again_where_it_is_there(full: Log) -> 
     full.run(memory.reservations_restore({known: 7}))
     full.run(memory.reservations_restore({known: 5, forgotten: 9}))
     assert full.run(one(("HMGET", keys.MEMORY_RESERVED, known, forgotten))) == [b"7", b"9"]
+
+
+def test_an_epoch_begins(full: Log) -> None:
+    assert full.run(lineage.raise_above(3)) == 4
+    full.run(lineage.note(full.run(lineage.look()), epoch=6))
+    assert full.run(lineage.look()).epoch == 6
 
 
 def test_what_can_no_longer_be_undone_makes_room_before_groups_get_back_what_was_undone(full: Log) -> None:

@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 
 from streams.access import SYSTEM
-from streams.log import config, keys, memory, stats
+from streams.log import config, keys, lineage, memory, stats
 from streams.log.append import append
-from streams.log.client import Log
+from streams.log.client import Log, one
 from streams.log.memory import Held
-from streams.models import Stream, Workspace
+from streams.models import Event, Stream, Workspace
 from streams.services import streams, workspaces
 from streams.services.installation import configuration_republish
 from tests import servers
+from tests.product import free_port
 from tests.streams.log.messages import fill, message
 from tests.streams.upkeep.test_worker import Watched, until
+from tests.waiting import until as until_now
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -107,6 +109,26 @@ def test_a_full_memory_server_is_not_away_and_its_limits_make_room(
     seen = Watched(durable.url, tmp_path / "none", memory_url=volatile.url)
     work_until(seen, lambda: stored(volatile, fleeting) == 1)
     assert "does not answer" not in caplog.text
+
+
+def test_a_promotion_onto_a_full_store_is_recorded_once_and_noted(
+    both: Log, durable: servers.Store, volatile: servers.Store, workspace: Workspace, tmp_path: Path
+) -> None:
+    both.run(one(("REPLICAOF", "127.0.0.1", free_port())))
+    until_now(lambda: both.run(lineage.look()).is_replica)
+    both.run(one(("REPLICAOF", "NO", "ONE")))
+    kept = limit(both, workspace, "kept")
+    fill_up(durable)
+    seen = Watched(durable.url, tmp_path / "none", memory_url=volatile.url)
+
+    def is_noted() -> bool:
+        both.run(stats.touch([kept]))
+        found = both.run(lineage.look())
+        return (found.noted, found.fresh) == (1, "") and len(seen.samples) > 2
+
+    work_until(seen, is_noted)
+    assert stored(durable, kept) == 1
+    assert Event.objects.filter(kind="store.promoted").count() == 1
 
 
 def test_a_start_on_a_full_store_tells_it_of_everything_again(
