@@ -76,7 +76,7 @@ Op = Generator[Command, Any, T]
 
 
 def small(verb: str, key: str, *arguments: Any) -> Script:
-    """A ``SET``, ``HSET`` or ``ZADD`` of one small value that a full server takes, too."""
+    """A ``SET``, ``HSET``, ``HSETNX``, ``HINCRBY`` or ``ZADD`` of one small value that a full server takes, too."""
     return Script("small", [key], [verb, *arguments])
 
 

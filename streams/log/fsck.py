@@ -4,16 +4,19 @@ A look takes no lock: counters are read before the entries, and what was appende
 otherwise is seen by a second look; only what both found is a finding (``streams.services.fsck``).
 """
 
+import heapq
+from collections import deque
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from streams.log import config, entries, fsck_indexes, keys, meta
+from streams.log import config, entries, fsck_indexes, keys, meta, ranges
 from streams.log.client import Op, Pipeline, Script
 from streams.log.entries import Message
 from streams.log.fsck_parts import Part
+from streams.log.ranges import Range
 
 PAGE = 1000
 BLOCK = 256
@@ -157,7 +160,7 @@ class _Look:
         self._sizes: dict[int, int] = {}
         self._newest_of_key: dict[str, int] = {}
         self._ids: dict[int, str] = {}
-        self._went: set[int] = set()
+        self._went: list[Range] = []
         self._ends: dict[int, int] = {}
         self._before: Message | None = None
         self._first: Message | None = None
@@ -209,28 +212,31 @@ class _Look:
     def end(self, runs: Sequence[tuple[int, int, int]]) -> None:
         """After the last entry: ``runs`` of what went from between others, with their bytes."""
         counters = self.counters
-        went = self._went = _offsets(runs, counters.floor, counters.last)
-        expected = [offset for offset in range(counters.floor, counters.last + 1) if offset not in went]
-        missing = [offset for offset in expected if offset not in self._sizes]
+        bounds = counters.floor, counters.last
+        self._went = _spans(runs, *bounds)
+        stored = zip(self._sizes, self._sizes, strict=True)
+        known = ranges.joined(heapq.merge(self._went, stored), *bounds)
+        missing = list(ranges.between(known, *bounds))
+        number = ranges.count(missing)
         if missing:
-            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-            self._told("missing", f"the message at {missing[0]}{more} is not there")
-        there = [offset for offset in expected if offset in self._sizes]
+            more = f" and {number - 1} more" if number > 1 else ""
+            self._told("missing", f"the message at {missing[0][0]}{more} is not there")
+        there = [offset for offset in self._sizes if self._is_there(offset)]
         self.count = len(there)
         floor = counters.floor
-        if missing and missing[0] == floor:
+        if missing and missing[0][0] == floor:
             floor = there[0] if there else counters.last + 1
-        self.right.gone = self._untraced([offset for offset in missing if offset > floor], runs)
-        self._counters(there, floor=floor, missing=len(missing))
-        self._keys(went)
+        self.right.gone = self._untraced(ranges.joined(missing, floor + 1, counters.last), runs)
+        self._counters(there, floor=floor, missing=number)
+        self._keys()
         for offset, ends_ms in self._ends.items():
             held = self.held_times[offset]
-            if offset >= counters.floor and offset not in went and (held is None or int(held) != ends_ms):
+            if self._is_there(offset) and (held is None or int(held) != ends_ms):
                 self.right.expiry[offset] = ends_ms
                 self._told(f"expiry {offset}", f"the end of {offset} is not noted", derivable=True)
 
     def _untraced(
-        self, missing: Sequence[int], runs: Sequence[tuple[int, int, int]]
+        self, missing: Sequence[Range], runs: Sequence[tuple[int, int, int]]
     ) -> list[tuple[int, int, int]]:
         """Runs of what is not there and not noted as gone, with the bytes that it had by the sums of its neighbours."""
         gaps = list(self._gaps)
@@ -243,17 +249,15 @@ class _Look:
                 )
             )
         found: list[tuple[int, int, int]] = []
-        left, at = list(missing), 0
+        left = deque(missing)
         for below, above, between in gaps:
+            if not left or left[0][0] >= above:
+                continue
             size = max(0, between - sum(each for first, _, each in runs if below < first < above))
-            while at < len(left) and left[at] < above:
-                offset = left[at]
-                if found and found[-1][1] == offset - 1 and offset % BLOCK:
-                    found[-1] = (found[-1][0], offset, found[-1][2])
-                else:
-                    found.append((offset, offset, size))
+            while left and left[0][0] < above:
+                for part in ranges.in_blocks(*left.popleft(), BLOCK):
+                    found.append((*part, size))
                     size = 0
-                at += 1
         return found
 
     def _counters(self, there: Sequence[int], *, floor: int, missing: int) -> None:
@@ -285,11 +289,11 @@ class _Look:
             right["passed"] = 0  # and looks again at what groups want
         self.right.counters = msgspec.structs.replace(counters, **right)
 
-    def _keys(self, went: set[int]) -> None:
+    def _keys(self) -> None:
         """A key whose newest message went by itself is forgotten; else it knows its newest."""
         for key, offset in self._newest_of_key.items():
             held = self.held_keys[key]
-            if offset < self.counters.floor or offset in went:
+            if not self._is_there(offset):
                 continue
             absent = held is None and (self.counters.removals == 0 or "by_key" in self._anew)
             if absent or (held is not None and int(held) < offset):
@@ -308,7 +312,8 @@ class _Look:
         )
 
     def _is_there(self, offset: int) -> bool:
-        return offset >= self.counters.floor and offset in self._sizes and offset not in self._went
+        is_stored = offset >= self.counters.floor and offset in self._sizes
+        return is_stored and not ranges.holds(self._went, offset)
 
     def beyond(self, extra: fsck_indexes.Extra) -> None:
         """What indexes hold of messages that are not there, or have other ids, keys or none."""
@@ -326,8 +331,8 @@ class _Look:
 
     def hide(self, runs: Sequence[tuple[int, int, int]]) -> None:
         """What went from between others, by these runs, and is still there waits for the history."""
-        went = _offsets(runs, self.counters.floor, self.counters.last)
-        self.right.hidden = sorted(went & self._sizes.keys())
+        went = _spans(runs, self.counters.floor, self.counters.last)
+        self.right.hidden = [offset for offset in self._sizes if ranges.holds(went, offset)]
         hidden = int(bool(self.right.hidden)) or self.right.counters.hidden
         self.right.counters = msgspec.structs.replace(self.right.counters, hidden=hidden)
 
@@ -337,8 +342,8 @@ class _Look:
         )
 
 
-def _offsets(runs: Sequence[tuple[int, int, int]], floor: int, last: int) -> set[int]:
-    return {offset for first, end, _ in runs for offset in range(max(first, floor), min(end, last) + 1)}
+def _spans(runs: Sequence[tuple[int, int, int]], floor: int, last: int) -> list[Range]:
+    return ranges.joined(sorted((first, end) for first, end, _ in runs), floor, last)
 
 
 def first_between(stream_id: str, after: int, upto: int) -> Op[int | None]:

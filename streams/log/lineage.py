@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from streams.log import keys
-from streams.log.client import Op, Pipeline, Reachable, Servers
+from streams.log.client import Op, Pipeline, Reachable, Servers, small
 from streams.log.errors import StoreUnavailable
 
 KEPT = 50
@@ -66,10 +66,10 @@ def look() -> Op[Lineage]:
     )
 
 
-def note(lineage: Lineage) -> Op[None]:
-    """Note the promotion that was found."""
-    known = (lineage.fresh, *lineage.known)[:KEPT]
-    yield ("HSET", keys.EPOCH, "number", lineage.epoch, "server", " ".join(known))
+def note(lineage: Lineage, *, epoch: int) -> Op[None]:
+    """Note that an epoch has begun, and with it the promotion that was found, where one was."""
+    known = ("server", " ".join((lineage.fresh, *lineage.known)[:KEPT])) if lineage.fresh else ()
+    yield small("HSET", keys.EPOCH, "number", epoch, *known)
 
 
 def raise_above(epoch: int) -> Op[int]:
@@ -79,7 +79,7 @@ def raise_above(epoch: int) -> Op[int]:
     """
     lineage = yield from look()
     fresh = max(lineage.epoch, epoch) + 1
-    yield ("HSET", keys.EPOCH, "number", fresh - bool(lineage.fresh))
+    yield small("HSET", keys.EPOCH, "number", fresh - bool(lineage.fresh))
     return fresh
 
 

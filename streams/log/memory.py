@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from streams.log import config, groups, keys, trim
-from streams.log.client import Op, Pipeline, Script, Steady
+from streams.log.client import Op, Pipeline, Script, Steady, small
 
 BLOCK = 100_000
 """Offsets reserved at a time: one more round trip for so many messages, and at most such a gap after a loss."""
+
+NOTED_AT_ONCE = 1000
+"""Arguments of a function have to fit on Lua's stack."""
 
 
 def begin(
@@ -66,16 +69,18 @@ def offsets_reserve(stream_id: str) -> Op[None]:
     yield Script("ceiling", [keys.meta(stream_id)], [ceiling])
 
 
-def _reservation(stream_id: str) -> tuple[Any, ...]:
-    return ("HINCRBY", keys.MEMORY_RESERVED, stream_id, BLOCK)
+def _reservation(stream_id: str) -> Script:
+    return small("HINCRBY", keys.MEMORY_RESERVED, stream_id, BLOCK)
 
 
 def reservations_restore(reserved: Mapping[str, int]) -> Op[None]:
     """Note up to which offsets memory streams may have given some, where the durable server has forgotten it."""
-    if reserved:
-        yield Pipeline(
-            [("HSETNX", keys.MEMORY_RESERVED, stream_id, upto) for stream_id, upto in reserved.items()]
-        )
+    if not reserved:
+        return
+    held = yield ("HMGET", keys.MEMORY_RESERVED, *reserved)
+    for (stream_id, upto), known in zip(reserved.items(), held, strict=True):
+        if known is None:
+            yield small("HSETNX", keys.MEMORY_RESERVED, stream_id, upto)
 
 
 def life() -> Op[tuple[str, bool]]:
@@ -84,19 +89,16 @@ def life() -> Op[tuple[str, bool]]:
     Raises:
         StoreUnavailable: the memory server does not answer, or there is none.
     """
-    _, found, filled = yield Pipeline(
-        [
-            ("SET", keys.MEMORY_LIFE, secrets.token_hex(8), "NX"),
-            ("GET", keys.MEMORY_LIFE),
-            ("GET", keys.MEMORY_FILLED),
-        ]
-    )
+    found, filled = yield Pipeline([("GET", keys.MEMORY_LIFE), ("GET", keys.MEMORY_FILLED)])
+    if found is None:
+        yield small("SET", keys.MEMORY_LIFE, secrets.token_hex(8), "NX")
+        found = yield ("GET", keys.MEMORY_LIFE)
     return found.decode(), found == filled
 
 
 def filled_set(life: str) -> Op[None]:
     """Say that all memory streams were begun in this life."""
-    yield ("SET", keys.MEMORY_FILLED, life)
+    yield small("SET", keys.MEMORY_FILLED, life)
 
 
 class Held(NamedTuple):
@@ -108,9 +110,10 @@ class Held(NamedTuple):
 
 def held_set(held: Mapping[str, Held]) -> Op[None]:
     """Note what memory streams hold, on the durable server, for the day that they are lost."""
-    if held:
-        notes = {stream_id: f"{each.messages} {each.unarchived}" for stream_id, each in held.items()}
-        yield ("HSET", keys.MEMORY_HELD, *(part for item in notes.items() for part in item))
+    notes = [(stream_id, f"{each.messages} {each.unarchived}") for stream_id, each in held.items()]
+    for first in range(0, len(notes), NOTED_AT_ONCE):
+        some = notes[first : first + NOTED_AT_ONCE]
+        yield small("HSET", keys.MEMORY_HELD, *(part for item in some for part in item))
 
 
 def held_take(stream_id: str) -> Op[Held]:

@@ -60,10 +60,12 @@ def older_forget(*, memory: bool = False) -> Op[int]:
     Nodes of a cluster that are away keep theirs.
 
     A process of another version that still runs loads its own again with its next call, so this can only cost it a
-    round trip.
+    round trip. A full server takes none: there this version's own has to be known before any other goes, and where it
+    cannot be the others stay.
 
     Raises:
         StoreUnavailable: it does not answer.
+        StoreFull: nothing was taken away.
     """
     asked = [keys.stream_id(memory=True)] if memory else (yield Servers())
     total = 0
@@ -77,6 +79,7 @@ def older_forget(*, memory: bool = False) -> Op[int]:
 
 
 def _older_forget_at(stream_id: str) -> Op[int]:
+    yield Script("counts", [keys.gone(stream_id)])  # whoever calls a script loads the library
     there = ("EXISTS", keys.meta(stream_id))  # nothing is; it says which server is asked
     _, listed = yield Pipeline([there, ("FUNCTION", "LIST", "LIBRARYNAME", f"{PREFIX}*")])
     names = [dict(zip(each[::2], each[1::2], strict=True))[b"library_name"].decode() for each in listed]

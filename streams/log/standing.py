@@ -118,7 +118,6 @@ class _Inspection(NamedTuple):
     generation: int
 
     def state(self, *, lag: int, oldest_ms: int) -> GroupState:
-        is_paused = self.paused_until_ms < 0 or self.paused_until_ms > self.now_ms
         return GroupState(
             delivered_offset=self.delivered,
             ack_floor=self.ack_floor,
@@ -132,7 +131,7 @@ class _Inspection(NamedTuple):
             fetched_ms=self.fetched_ms or None,
             acked_ms=self.acked_ms or None,
             made_ms=self.made_ms or None,
-            paused_until_ms=self.paused_until_ms if is_paused else None,
+            paused_until_ms=self.paused_until_ms or None,
             now_ms=self.now_ms,
             deliveries=self.deliveries,
             unfinished=self.unfinished,

@@ -7,11 +7,12 @@ been removed. What a limit would have taken meanwhile stays away.
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from streams.log import keys, trim
 from streams.log.client import Op, Script
-from streams.log.errors import DoneInPart, LogError, RemovalNotFound, RemovalTaken
+from streams.log.errors import DoneInPart, LogError, RemovalNotFound, RemovalTaken, StoreFull
 from streams.log.group_scripts import group_script
 from streams.log.removals import groups_of, keys_of_groups
 from streams.log.trim import Removed
@@ -201,7 +202,8 @@ def end(stream_id: str, number: int = 0) -> Op[int]:
         raise RemovalNotFound
     if not number and not (yield ("EXISTS", keys.removals(stream_id))):
         return 0
-    yield from give_back(stream_id)
+    with suppress(StoreFull):  # it waits for room, which what ends here makes
+        yield from give_back(stream_id)
     ended = done = 0
     while not done:
         some, done = yield Script(

@@ -16,7 +16,7 @@ from streams.log import config, lineage, memory, stats
 from streams.log.config import Lost
 from streams.models import Event, RollupPosition, Stream
 from streams.models.stream import Storage
-from streams.selectors import streams_lost
+from streams.selectors import is_store_emptied, streams_lost
 from streams.services.events import event_record
 from streams.services.removals import removals_begin_anew
 from streams.services.summaries import counted
@@ -131,6 +131,21 @@ def loss_note() -> int:
             "or is another one.",
         )
     return lost
+
+
+def epoch_due(found: lineage.Lineage) -> int | None:
+    """The epoch that is to begin as the store stands; None: none is.
+
+    It is above all that are on record. A replica may not have got what was noted on another one, and a server that was
+    the store before, or was restored, knows less. A store that was emptied begins one when it is told again.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    highest = highest_epoch()
+    if found.fresh:
+        return max(found.epoch, highest + 1)
+    return None if found.noted >= highest or is_store_emptied() else highest + 1
 
 
 def highest_epoch() -> int:

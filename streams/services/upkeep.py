@@ -54,15 +54,23 @@ def process_restarted(name: str, *, note: str) -> None:
     )
 
 
-def store_promoted(epoch: int) -> None:
-    """Record that another server has taken the store's place."""
+def store_promoted(epoch: int, *, is_another: bool) -> None:
+    """Record that another server has taken the store's place.
+
+    Args:
+        is_another: it was promoted now; else it is one that knows less than is on record.
+    """
+    what = (
+        "A replica was promoted to be the message store: what was acknowledged last may be missing"
+        if is_another
+        else "The message store is as it was before a promotion: what was acknowledged since may be missing"
+    )
     event_record(
         None,
         kind="store.promoted",
         actor=SYSTEM,
         after={"epoch": epoch},
-        summary="A replica was promoted to be the message store: what was acknowledged last may be missing, and its "
-        "offsets may name other messages.",
+        summary=f"{what}, and its offsets may name other messages.",
     )
 
 

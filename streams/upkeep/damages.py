@@ -1,12 +1,13 @@
-"""What cannot be read of single streams and groups: passed over, so that upkeep of the others goes on, and told."""
+"""What cannot be read of single streams and groups, or has no room: passed over, so that upkeep goes on, and told."""
 
 import logging
+import math
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from streams.log.damages import Noted
-from streams.log.errors import Damaged
+from streams.log.errors import Damaged, StoreFull
 
 KEPT_S = 60.0
 """Each stream has its turn three times in so long, and a group that could not be looked at is looked at again: what was
@@ -20,14 +21,18 @@ class Damages:
 
     def __init__(self) -> None:
         self._met: dict[tuple[str, str], tuple[float, Noted]] = {}
+        self._full_s = -math.inf
 
     @contextmanager
     def passed_over(self) -> Iterator[None]:
-        """Go on after this step where something that it read is damaged."""
+        """Go on after this step where something that it read is damaged, or a server was too full for it: what comes
+        after makes room."""
         try:
             yield
         except Damaged as error:
             self.meet([error])
+        except StoreFull as error:
+            self.meet_full(error)
 
     def meet(self, errors: Iterable[Damaged]) -> None:
         """Note what could not be read, and say so the first time."""
@@ -36,6 +41,12 @@ class Damages:
             if named not in self._met:
                 log.warning("What the store holds cannot be read (okmq_fsck): %s", error)
             self._met[named] = (time.monotonic(), Noted(error.stream_id, error.group, str(error)))
+
+    def meet_full(self, error: StoreFull) -> None:
+        """Say that a server takes nothing, the first time in a while."""
+        if self._full_s < time.monotonic() - KEPT_S:
+            log.warning("A step of the upkeep had no room: %s", error)
+        self._full_s = time.monotonic()
 
     def lately(self) -> list[Noted]:
         """What was met within the last minute."""

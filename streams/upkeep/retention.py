@@ -41,11 +41,13 @@ class Tended:
         unfinished: streams that have to be tended in the next second, too.
         is_one_lost: whether there was a stream in memory that its server does not hold.
         damaged: what could not be read of streams that were passed over.
+        full: why others were, whose server had no room for what is to be done; None: none were.
     """
 
     unfinished: set[str] = field(default_factory=set)
     is_one_lost: bool = False
     damaged: list[Damaged] = field(default_factory=list)
+    full: StoreFull | None = None
 
 
 class Paces:
@@ -108,6 +110,9 @@ async def tend(
             continue
         except Damaged as error:
             tended.damaged.append(error)
+            continue
+        except StoreFull as error:
+            tended.full = error
             continue
         except StoreUnavailable:
             if not keys.in_memory(stream_id):

@@ -12,10 +12,10 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
 
 from streams import selectors
-from streams.log import config, damages, keys, lease, lineage, memory, notes, standing, stats
+from streams.log import config, damages, keys, lease, memory, notes, standing, stats
 from streams.log.client import AsyncLog, Op, Reachable, Steady, one
 from streams.log.config import Registered
-from streams.log.errors import Damaged, LogError, StoreUnavailable
+from streams.log.errors import Damaged, LogError, StoreFull, StoreUnavailable
 from streams.log.keys import GroupName
 from streams.services import (
     chain_checks,
@@ -33,7 +33,17 @@ from streams.services import group_losses as losses_recorded
 from streams.services import offsets_reserved as reserved
 from streams.services import removals as removals_recorded
 from streams.services import upkeep as records
-from streams.upkeep import acks, alerting, losses, processes, removals, retention, sampling, watching
+from streams.upkeep import (
+    acks,
+    alerting,
+    losses,
+    processes,
+    promotions,
+    removals,
+    retention,
+    sampling,
+    watching,
+)
 from streams.upkeep.damages import Damages
 from streams.upkeep.processes import ProcessStatus
 from streams.upkeep.sampling import Sample
@@ -98,7 +108,7 @@ class Worker:
         self._watch = watching.Watch(self._log)
         self._losses, self._suspects = losses.Losses(), losses.Suspects()
         self._acks, self._alerting = acks.Acks(), alerting.Alerting()
-        self._damages = Damages()
+        self._damages, self._promotions = Damages(), promotions.Promotions(self._log)
         self._dispatcher = dispatch.Dispatcher()
         self._telling: asyncio.Task[None] | None = None
         self._restarts: dict[str, int] = {}
@@ -153,7 +163,7 @@ class Worker:
         with passed_over():
             await self._log.run(one(Steady()))  # notes a jump of the server's clock within a second
         with passed_over():
-            await self._note_promotion()
+            await self._promotions.look()
         at_ms = int(time.time() * 1000)
         answers = self._has_memory and await self._fill_memory()
         samples: list[Sample] = []
@@ -226,6 +236,8 @@ class Worker:
         done = await retention.tend(self._log, tended, hold_ms=self._hold_ms, paces=self._paces)
         self._unfinished = done.unfinished
         self._damages.meet(done.damaged)
+        if done.full is not None:
+            self._damages.meet_full(done.full)
         self._damages.meet(await self._log.run(damages.look(sorted(set(share) & set(reachable)))))
         await self._log.run(damages.note(self._damages.lately()))
         if done.is_one_lost:
@@ -284,13 +296,6 @@ class Worker:
         if self._telling is None or self._telling.done():
             self._telling = asyncio.create_task(_deliver(self._dispatcher))
 
-    async def _note_promotion(self) -> None:
-        """Record that another server has taken the store's place; again, should it end before that is noted."""
-        store = await self._log.run(lineage.look())
-        if store.fresh:
-            await sync_to_async(records.store_promoted)(store.epoch)
-            await self._log.run(lineage.note(store))
-
     def _note_loss(self) -> None:
         """Record once that the store was emptied, and again when that happens again."""
         is_lost = selectors.is_store_emptied()
@@ -306,6 +311,9 @@ class Worker:
                 begun = await sync_to_async(records.memory_fill)()
                 self._sampler.forget(begun)
                 self._alerting.forget(begun)
+        except StoreFull as error:  # it is there, and what follows makes room on it
+            self._memory_answers = True
+            self._damages.meet_full(error)
         except (StoreUnavailable, TimeoutError) as error:
             if self._memory_answers:
                 log.warning(

@@ -72,6 +72,8 @@ if state.ceiling > 0 and state.last + #fresh > state.ceiling then return redis.e
 -- What is over and has to go first may take as many steps as this batch is worth.
 local steps = math.ceil(#fresh / 50 + size / 32768)
 local incoming, pushed_out = {}, nil
+-- What the limits take by themselves is not what newer messages of its key push out.
+if state.discard == 'new' then raise_floor(log, gone, state, floor_by_limits(log, gone, state)) end
 if state.max_messages_per_key then
   -- An index that still has messages that are over would count them: it begins anew.
   local _, is_all = expired_take(stream, state, budget_begin(steps))
@@ -84,7 +86,6 @@ if state.max_messages_per_key then
 end
 if state.discard == 'new' then
   local less = pushed_out or {messages = 0, bytes = 0}
-  raise_floor(log, gone, state, floor_by_limits(log, gone, state))
   local count_after, bytes_after = #fresh - less.messages, size - less.bytes
   local function is_full()
     return (state.max_messages and state.messages + count_after > state.max_messages)

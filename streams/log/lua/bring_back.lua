@@ -43,7 +43,7 @@ if held then
   position, given, passed = string.match(held, '^(%d+):(%d+):(%d+)$')
   position, given, passed = tonumber(position), tonumber(given), tonumber(passed)
 end
-local now, before = state_now(state), given
+local before = given
 -- What waits, or is out, has its body in memory.
 local most = math.max(1, math.min(MOST, math.floor(MOST_BYTES / math.max(1, state.widest))))
 if group.ack ~= 'none' then most = math.min(most, group.max_ack_pending) end
@@ -79,5 +79,4 @@ end
 if done then position = math.max(position, upto) end
 redis.call('HSET', brought, replay, string.format('%.0f:%.0f:%.0f', position, given, passed))
 if given > before then redis.call('PUBLISH', wake, 'due') end
-local is_paused = group.paused_until < 0 or group.paused_until > now
-return {position, given, passed, room, is_paused and 1 or 0}
+return {position, given, passed, room, group_paused_until(group) ~= 0 and 1 or 0}

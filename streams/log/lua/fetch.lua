@@ -51,7 +51,8 @@ if group.ordered == TURNS.lining_up or group.ordered == TURNS.letting_go then re
 if group.returning > 0 then return {{}, 0, -1, 3, generation, 0, 0, {}, {}} end
 fetch.state, fetch.group, fetch.now = state, group, state_now(state)
 floor_settle(log, gone, meta, state)
-local paused, again = group.paused_until < 0 or group.paused_until > fetch.now, false
+local paused_until, again = group_paused_until(group), false
+local paused = paused_until ~= 0
 local settled = losses_settle(fetch, state, group)
 
 local function first_due() return tonumber(redis.call('ZRANGE', fetch.due, 0, 0, 'WITHSCORES')[2]) end
@@ -95,7 +96,7 @@ if group.ordered > 0 then
   if parked > 0 and state.removals ~= group.swept then unswept = 1 end
 end
 if paused then
-  if group.paused_until > 0 then wait = group.paused_until - fetch.now end
+  if paused_until > 0 then wait = paused_until - server_ms() end
 else
   next_due = first_due()
   if next_due then wait = math.max(0, next_due - fetch.steady) end

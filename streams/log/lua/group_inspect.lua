@@ -20,8 +20,8 @@
 -- ARGV[1] steady: the store's steady clock in ms
 -- ARGV[2] wake: channel
 -- returns: delivered, ack floor, undelivered (all keys), pending, redelivered, dead letters, lost, acked,
---   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until, made_ms, now,
---   deliveries so far, removed while out, how many messages are out for the last time (100: or more),
+--   time of the oldest message not acknowledged or 0, fetched_ms, acked_ms, paused_until (-1 without an end, 0: it is not),
+--   made_ms, now, deliveries so far, removed while out, how many messages are out for the last time (100: or more),
 --   ms until the oldest goes by age or -1,
 --   1 when what expired must be swept first, 1 when parked ones must be, steady, age limit in ms or 0,
 --   1 when the group has a filter, dead letters ever made by too many deliveries, 1 to call again first,
@@ -80,7 +80,7 @@ while on_last < LAST_COUNTED do
   if #answered > 0 then redis.call('ZREM', last, unpack(answered)) end
 end
 return {delivered, floor, undelivered, group_out(group, pending), group.redelivered, redis.call('ZCARD', dead), lost,
-  group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group.paused_until, group.made_ms, now, group.sequence,
+  group.acked, oldest_ms, group.fetched_ms, group.acked_ms, group_paused_until(group), group.made_ms, now, group.sequence,
   group.unfinished, on_last, margin,
   ripe and tonumber(ripe) <= steady_ms() and 1 or 0, unswept, tonumber(steady),
   (state.ttl or 0) * 1000, #group.filter > 0 and 1 or 0, group.dead_lettered, settled and 0 or 1,

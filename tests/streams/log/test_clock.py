@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.log import answers, append, clock, config, entries, fsck, groups, keys, meta, standing
+from streams.log import answers, append, bringing, clock, config, entries, fsck, groups, keys, meta, standing
 from streams.log.client import Log, Script, Steady
 from streams.log.clock import SteadyClock
 from streams.log.comparing import compared_ms
@@ -61,6 +61,27 @@ def test_a_jump_is_remembered_over_a_crash_of_the_server(faked: Faked) -> None:
     assert time.monotonic() - delivered >= WAIT_MS / 1000 - 0.05
     for each in (worker, late):
         each.close()
+
+
+def test_a_pause_is_by_the_wall_clock_also_after_that_was_ahead(faked: Faked) -> None:
+    worker = used_to(faked.connect(keeps_clock=True))
+    faked.set_clock_noted(86_400, worker)
+    fill(worker, faked.stream, 1, first=21)
+    faked.set_clock_noted(0, worker)
+    until_ms = int(time.time() * 1000) + HOUR_MS
+    worker.run(groups.pause(faked.stream, "g", until_ms=until_ms))
+    assert worker.run(standing.inspect(faked.stream, "g")).paused_until_ms == until_ms
+    fetched = worker.run(groups.fetch(faked.stream, "g", limit=100))
+    assert fetched.deliveries == []
+    assert 0 < (fetched.due_in_ms or 0) <= HOUR_MS
+    generation = worker.run(bringing.generation(faked.stream, "g"))
+    known = bringing.Brought(0, 0, 0)
+    brought = bringing.bring_back(faked.stream, "g", replay=1, generation=generation, known=known)
+    assert worker.run(brought).is_paused
+    worker.run(groups.pause(faked.stream, "g", until_ms=int(time.time() * 1000) - 1))
+    assert worker.run(standing.inspect(faked.stream, "g")).paused_until_ms is None
+    assert len(take(worker, faked.stream)) == 21
+    worker.close()
 
 
 def publish(log: Log, stream: str, *ids: str) -> list[bool]:

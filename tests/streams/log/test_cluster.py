@@ -325,7 +325,7 @@ async def test_a_replica_that_is_promoted_is_followed_and_counted_once(tmp_path:
         assert offsets(log, stream) == [1, 2, 3, 4, 5, 6]
         promoted = log.run(lineage.look())
         assert (promoted.epoch, promoted.noted) == (1, 0)
-        log.run(lineage.note(promoted))
+        log.run(lineage.note(promoted, epoch=promoted.epoch))
         found = log.run(lineage.look())
         assert (found.epoch, found.fresh) == (1, "")
         assert log.run(server.away()) == (0, 3)

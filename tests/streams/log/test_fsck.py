@@ -1,6 +1,7 @@
 """What is wrong with a stream is found, what follows from its messages is put right, and what is right is let be."""
 
 import random
+import tracemalloc
 from collections.abc import Callable
 
 import msgspec
@@ -141,6 +142,42 @@ def test_what_follows_from_the_messages_is_put_right(
         before.bytes,
         before.cum,
     )
+
+
+def test_what_a_key_that_is_often_used_pushed_out_is_not_remembered_one_by_one(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream(max_messages_per_key=1)
+    log.run(append(stream, [message(0, key="quiet")]))
+    for first in range(1, 60_000, 1000):
+        log.run(append(stream, [message(n, key="hot") for n in range(first, first + 1000)]))
+    log.client.unlink(keys.ids(stream, 0), keys.ids(stream, 1))  # these are remembered, each
+    tracemalloc.start()
+    try:
+        looked = looked_at(log, stream)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert looked.messages == 2
+    assert all(each.what.startswith("id ") for each in looked.findings)
+    assert peak_bytes < 1_000_000
+
+
+def test_a_gap_without_a_trace_is_told_and_noted_in_parts_that_scripts_can_read(
+    log: Log, make_stream: MakeStream
+) -> None:
+    stream = make_stream()
+    fill(log, stream, 1000, body=b"12")
+    lost = log.client.execute_command("XRANGE", keys.log(stream), 301, 700)
+    log.client.execute_command("XDEL", keys.log(stream), *(entry for entry, _ in lost))
+    looked = looked_at(log, stream)
+    (missing,) = (each.sentence for each in looked.findings if each.what == "missing")
+    assert missing == "the message at 301 and 399 more is not there"
+    assert looked.right.gone == [(301, 511, 800), (512, 700, 0)]
+    assert mended(log, stream)
+    assert whats(log, stream) == []
+    assert log.run(trim.purge(stream, below=801)).messages == 400
+    assert whats(log, stream) == []
 
 
 def test_what_would_never_come_again_comes_again(log: Log, lived_in: str) -> None:

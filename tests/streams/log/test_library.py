@@ -78,6 +78,19 @@ def test_two_versions_work_side_by_side_until_the_older_is_forgotten(own: Store)
     assert log.run(scripts.older_forget()) == 0
 
 
+def test_a_full_server_keeps_the_older_version_while_it_cannot_take_this_one(own: Store) -> None:
+    log = Log(own.url)
+    log.client.execute_command("FUNCTION", "LOAD", OLDER)
+    log.client.execute_command("CONFIG", "SET", "maxmemory", "1")
+    with pytest.raises(StoreFull):
+        log.run(scripts.older_forget())
+    assert libraries(log) == ["okmq_older"]
+    log.client.execute_command("CONFIG", "SET", "maxmemory", "0")
+    assert log.run(scripts.older_forget()) == 1
+    assert libraries(log) == [scripts.name()]
+    log.close()
+
+
 def test_a_full_server_takes_no_message_and_lets_go_of_those_it_has(own: Store) -> None:
     log = Log(own.url)
     stream = made_stream(log)

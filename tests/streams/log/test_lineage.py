@@ -28,4 +28,4 @@ def test_every_promotion_is_counted_once_and_a_restart_never(tmp_path: Path, fla
             log.run(one(("REPLICAOF", "NO", "ONE")))
             promoted = log.run(lineage.look())
             assert (promoted.epoch, promoted.noted, promoted.is_replica) == (count + 1, count, False)
-            log.run(lineage.note(promoted))
+            log.run(lineage.note(promoted, epoch=promoted.epoch))

@@ -29,6 +29,11 @@ def _now_ms(log: Log) -> int:
     return int(log.client.time()[0]) * 1000
 
 
+def _exactly_ms(log: Log) -> int:
+    seconds, microseconds = log.client.time()
+    return int(seconds) * 1000 + int(microseconds) // 1000
+
+
 def test_the_newest_of_a_key_pushes_out_the_oldest(log: Log, make_stream: MakeStream) -> None:
     stream = make_stream(max_messages_per_key=2)
     log.run(append(stream, of_keys("a", "b", "a")))
@@ -69,6 +74,23 @@ def test_an_expired_message_makes_room_before_the_worker_comes(log: Log, make_st
     until(lambda: offsets(log, stream) == [1], within_s=5)
     log.run(append(stream, of_keys("a", first=3)))
     assert offsets(log, stream) == [1, 3]
+
+
+def test_what_its_time_took_makes_room_once_in_a_stream_that_refuses(
+    log: Log, make_stream: MakeStream, publish_settings: Publish
+) -> None:
+    limits = {"max_messages_per_key": 1, "max_messages": 3, "discard": "new"}
+    stream = make_stream(**limits)
+    log.run(append(stream, of_keys("a")))
+    ends_ms = log.run(stats.inspect(stream)).last_ms or 0
+    until(lambda: _exactly_ms(log) > ends_ms + 2_000)
+    log.run(append(stream, of_keys("b", "c", first=2)))
+    publish_settings(stream, **limits, ttl=2)  # of which nobody has taken notice
+    with pytest.raises(errors.StreamFull):
+        log.run(append(stream, of_keys("a", "d", first=4)))
+    assert offsets(log, stream) == [2, 3]
+    log.run(append(stream, of_keys("a", first=4)))
+    assert offsets(log, stream) == [2, 3, 4]
 
 
 def test_a_full_stream_that_refuses_takes_what_replaces_a_message_of_its_key(

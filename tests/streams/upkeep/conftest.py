@@ -1,11 +1,17 @@
-"""Streams of a test's own, on the server that the settings name."""
+"""Streams of a test's own, on the server that the settings name, or on two of its own."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from streams import store
 from streams.log import config, keys
 from streams.log.client import Log
+from tests import servers
 
 MakeStream = Callable[..., str]
 
@@ -33,3 +39,25 @@ def make_stream(log: Log, unique: str) -> Iterator[MakeStream]:
     yield make
     for stream_id in made:
         log.run(config.stream_remove(stream_id, workspace_id=77, name=unique))
+
+
+@pytest.fixture
+def durable(tmp_path: Path) -> Iterator[servers.Store]:
+    with servers.store(tmp_path / "durable") as running:
+        yield running
+
+
+@pytest.fixture
+def volatile(tmp_path: Path) -> Iterator[servers.Store]:
+    with servers.store(tmp_path / "volatile", fsync=None) as running:
+        yield running
+
+
+@pytest.fixture
+def both(
+    durable: servers.Store, volatile: servers.Store, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> Iterator[Log]:
+    settings.ENV = replace(settings.ENV, memory_redis_url=volatile.url)
+    with closing(Log(durable.url, memory_url=volatile.url)) as log:
+        monkeypatch.setattr(store, "log", lambda: log)
+        yield log

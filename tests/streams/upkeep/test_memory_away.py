@@ -3,15 +3,10 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from streams import store
 from streams.access import SYSTEM
 from streams.log.append import append
 from streams.log.client import Log
@@ -23,28 +18,6 @@ from tests.streams.log.messages import message
 from tests.streams.upkeep.test_worker import Watched, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def durable(tmp_path: Path) -> Iterator[servers.Store]:
-    with servers.store(tmp_path / "durable") as running:
-        yield running
-
-
-@pytest.fixture
-def volatile(tmp_path: Path) -> Iterator[servers.Store]:
-    with servers.store(tmp_path / "volatile", fsync=None) as running:
-        yield running
-
-
-@pytest.fixture
-def both(
-    durable: servers.Store, volatile: servers.Store, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> Iterator[Log]:
-    settings.ENV = replace(settings.ENV, memory_redis_url=volatile.url)
-    with closing(Log(durable.url, memory_url=volatile.url)) as log:
-        monkeypatch.setattr(store, "log", lambda: log)
-        yield log
 
 
 @pytest.fixture

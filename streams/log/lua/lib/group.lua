@@ -1,5 +1,5 @@
--- A consumer group: its settings and position, and what it has in flight. Needs the includes state, floor and
--- members.
+-- A consumer group: its settings and position, and what it has in flight. Needs the includes clock, state, floor
+-- and members.
 -- The group's hash holds two fields (MessagePack): settings as a map, as streams.log.group_meta packs them, and counters as
 -- an array, whose order it knows too.
 -- In flight are three keys: pending (offsets by offset), due (offsets by the time of their redelivery) and leases
@@ -65,6 +65,13 @@ local function group_wants(group, entry) return filter_lets(group.filter, entry)
 -- How long delivery number n may take; the last backoff repeats.
 local function group_wait_ms(group, n)
   return group.backoff[math.min(n, #group.backoff)] or group.ack_wait_ms
+end
+
+-- Until when a group delivers nothing: -1 without an end, 0 where it delivers. That is a moment of the wall clock, which the
+-- stream's own time is ahead of where that clock was.
+local function group_paused_until(group)
+  local is_over = group.paused_until >= 0 and group.paused_until <= server_ms()
+  return is_over and 0 or group.paused_until
 end
 
 -- How many messages are in flight.
