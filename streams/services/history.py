@@ -1,6 +1,6 @@
 """Runs of the history jobs, and storing what they computed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -214,17 +214,10 @@ def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed
     """Add newly counted messages to the rollups and move the positions, both or neither; returns points changed.
 
     A stream whose position is no longer where the counting started is passed over with its points: it was
-    counted by another run meanwhile. So counting the same messages twice adds nothing.
+    counted by another run meanwhile. So counting the same messages twice adds nothing. One that was deleted
+    meanwhile is passed over, too: nobody would ever take away what is written of it.
     """
-    moved = set()
-    for progressed in positions:
-        held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=progressed.stream_id)
-        if held.offset != progressed.from_offset:
-            continue
-        held.offset, held.run = progressed.to_offset, run
-        held.fresh_to = progressed.fresh_to or held.fresh_to
-        held.save()
-        moved.add(progressed.stream_id)
+    moved = _moved(list(positions), run=run)
     wanted = [point for point in points if point.stream_id in moved]
     if not wanted:
         return 0
@@ -245,3 +238,26 @@ def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed
         update_fields=["messages", "bytes", "run"],
     )
     return len(wanted)
+
+
+def _moved(positions: Sequence[Progressed], *, run: Run | None) -> set[str]:
+    """Move the positions that still are where the counting started; the streams that they are of."""
+    moved = set()
+    there = streams_there(each.stream_id for each in positions)
+    for progressed in positions:
+        if progressed.stream_id not in there:
+            continue
+        held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=progressed.stream_id)
+        if held.offset != progressed.from_offset:
+            continue
+        held.offset, held.run = progressed.to_offset, run
+        held.fresh_to = progressed.fresh_to or held.fresh_to
+        held.save()
+        moved.add(progressed.stream_id)
+    return moved
+
+
+def streams_there(stream_ids: Iterable[str]) -> set[str]:
+    """Which of these streams there are; until the caller's transaction ends, none of them is deleted."""
+    there = Stream.objects.select_for_update(no_key=True).filter(stream_id__in=set(stream_ids)).order_by("pk")
+    return set(there.values_list("stream_id", flat=True))

@@ -1,16 +1,27 @@
 """Storing what Spark counted: added to what is there, and never twice."""
 
+import importlib
 from datetime import UTC, datetime
 
 import pytest
+from django.apps import apps
 
-from streams.models import Rollup, RollupPosition
+from streams.access import SYSTEM
+from streams.models import Rollup, RollupPosition, StandingRollup, Stream, Workspace
 from streams.services.history import Progressed, RollupPoint, rollups_add
+from streams.services.streams import streams_delete
 
 pytestmark = pytest.mark.django_db
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ONE = datetime(2026, 1, 1, 13, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def streams() -> None:
+    workspace, _ = Workspace.objects.get_or_create(name="counting")
+    for name in ("s", "t"):
+        Stream.objects.create(workspace=workspace, name=name, stream_id=name)
 
 
 def point(start: datetime, messages: int, *, stream: str = "s") -> RollupPoint:
@@ -49,3 +60,21 @@ def test_a_stream_counted_by_another_run_meanwhile_is_passed_over_alone() -> Non
 def test_nothing_new_moves_the_position_all_the_same() -> None:
     assert rollups_add([], positions=[moved(0, 7)], run=None) == 0
     assert RollupPosition.objects.get(stream_id="s").offset == 7
+
+
+def test_nothing_is_written_of_a_stream_that_was_deleted_while_it_was_counted() -> None:
+    streams_delete([Stream.objects.select_related("workspace").get(stream_id="s")], actor=SYSTEM)
+    points = [point(NOON, 5), point(NOON, 4, stream="t")]
+    assert rollups_add(points, positions=[moved(0, 5), moved(0, 4, stream="t")], run=None) == 1
+    assert list(RollupPosition.objects.values_list("stream_id", flat=True)) == ["t"]
+    assert list(Rollup.objects.values_list("stream_id", flat=True)) == ["t"]
+
+
+def test_an_upgrade_takes_what_was_written_of_streams_that_are_not_there() -> None:
+    for stream in ("s", "gone"):
+        RollupPosition.objects.create(stream_id=stream, offset=1)
+        Rollup.objects.create(stream_id=stream, step="day", start=NOON, messages=1, bytes=1)
+        StandingRollup.objects.create(stream_id=stream, step="day", start=NOON, samples=1, last_ms=1)
+    importlib.import_module("streams.migrations.0052_figures_of_no_stream").go(apps, None)
+    for model in (RollupPosition, Rollup, StandingRollup):
+        assert list(model.objects.values_list("stream_id", flat=True)) == ["s"]
