@@ -15,6 +15,7 @@ from streams.models.history import Job, RunState, Step
 from streams.services.events import event_of, event_record, events_append
 from streams.services.storable import storable
 from streams.services.summaries import counted, was
+from streams.services.window_rows import window_rows
 
 INTERRUPTED = "The analytics process ended while this ran; it will be rerun."
 BROKEN_OFF = "A query did not stop, or took Spark's memory, while this ran; it will be rerun."
@@ -30,6 +31,9 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
 
 FORGOTTEN_AT_ONCE = 50
 """Runs that one transaction removes: what they counted and scanned names them, and is told so in it."""
+
+OF_WINDOW = ("stream_id", "step")
+"""Whose a window is."""
 
 WAITS_FOR: Mapping[str, Collection[Job]] = {
     Job.ROLLUP: (Job.ARCHIVE, Job.COMPACT),
@@ -221,8 +225,11 @@ def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed
     wanted = [point for point in points if point.stream_id in moved]
     if not wanted:
         return 0
-    starts = [point.start for point in wanted]
-    held_rows = Rollup.objects.filter(stream_id__in=moved, start__gte=min(starts), start__lte=max(starts))
+    held_rows = window_rows(
+        Rollup.objects.only(*OF_WINDOW, "start", "messages", "bytes"),
+        (((point.stream_id, point.step), point.start) for point in wanted),
+        of=OF_WINDOW,
+    )
     held_of = {(row.stream_id, row.step, row.start): row for row in held_rows}
     rows = [Rollup(**asdict(point), run=run) for point in wanted]
     for row in rows:

@@ -13,6 +13,10 @@ from streams.log.counts import COUNTERS, HIGHEST, MEASURES, Counts, Quiet, grown
 from streams.models import Event, RemovalCount, RollupPosition, Run, StandingRollup
 from streams.models.history import Step
 from streams.services.history import Progressed, streams_there
+from streams.services.window_rows import window_rows
+
+OF_WINDOW = ("stream_id", "group", "step")
+"""Whose a window is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +67,11 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run
     wanted = [each for each in wanted if each.stream_id in there]
     if not wanted:
         return 0
-    starts = [each.start for each in wanted]
-    known = StandingRollup.objects.filter(stream_id__in=there, start__gte=min(starts), start__lte=max(starts))
+    known = window_rows(
+        StandingRollup.objects.all(),
+        (((each.stream_id, each.group, each.step), each.start) for each in wanted),
+        of=OF_WINDOW,
+    )
     rows_of = {(row.stream_id, row.group, row.step, row.start): row for row in known}
     held_of = _held(there)
     held_of |= _removed_before(wanted, held_of)
