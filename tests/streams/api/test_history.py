@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streams import store
+from streams import selectors, store
 from streams.access import SYSTEM
 from streams.log import keys
 from streams.log.append import append
@@ -242,6 +242,30 @@ def test_the_fields_of_days_and_how_they_changed(owner: Api, stream: Stream) -> 
 
 
 def test_a_long_name_of_a_field_is_told_in_short(owner: Api, stream: Stream) -> None:
+def test_a_day_of_whose_bodies_none_could_be_taken_apart_says_nothing_of_fields(
+    owner: Api, stream: Stream
+) -> None:
+    first = START.replace(hour=0)
+    known = {"step": "day", "bytes": 1, "messages": 3, "looked_at": 3, "bodies": 3}
+    for n, (unreadable, present) in enumerate([(None, 3), (3, 0), (0, 3), (3, 0)]):
+        fields = [{"name": "a", "present": present, "types": {"string": present}}] if present else []
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            start=first + timedelta(days=n),
+            unreadable=unreadable,
+            fields=fields,
+            **known,
+        )
+    assert owner.get("streams/orders/history?step=day").json()["drift"] == []
+    newest = selectors.profile_latest(stream, until=first + timedelta(days=4))
+    assert newest is not None
+    assert (newest.unreadable, newest.fields, newest.against, newest.gone) == (3, [], None, [])
+    before = selectors.profile_latest(stream, until=first + timedelta(days=3))
+    assert before is not None
+    assert before.against == first
+    assert [each.drift for each in before.fields] == [[]]
+
+
     for days, name in enumerate(["n" * 50_000, "n" * 49_999 + "o"]):
         Rollup.objects.create(
             stream_id=stream.stream_id,
