@@ -20,6 +20,7 @@ from streams.services.events import event_record
 from streams.services.storable import storable
 from streams.services.summaries import went
 from streams.services.windows import windows_forget, windows_naming
+from streams.services.workspace_lock import workspace_held
 
 MOST_UNFINISHED = 100
 """Erasures of one workspace that wait or run at a time."""
@@ -68,6 +69,7 @@ def erasure_request(
         last = last_of(stream, stream_id)
         up_to = last if up_to is None else min(up_to, last)
     with transaction.atomic():
+        workspace_held(caller.workspace)  # first, as whoever makes a stream does
         if deleted:
             _living_held(deleted_workspace or caller.workspace.name, stream)
         waiting = Erasure.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()

@@ -24,9 +24,9 @@ from streams.models import Group, Replay, ReplayState, Stream
 from streams.selectors import Gone
 from streams.services.events import event_record
 from streams.services.storable import storable
-from streams.services.streams import workspace_held
 from streams.services.summaries import went
 from streams.services.turns import next_turn
+from streams.services.workspace_lock import workspace_held
 
 MOST_UNFINISHED = 10
 """Replays of one workspace that are counted or published at a time."""
