@@ -7,7 +7,7 @@ Most are published into a stream. One for a group has its messages brought to th
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from django.conf import settings
@@ -33,9 +33,6 @@ MOST_UNFINISHED = 10
 
 MOST_RATE = 1_000_000
 LONGEST_WHERE = 4_000
-KEPT = timedelta(days=30)
-"""How long a replay that has ended is kept."""
-
 WORKING = (ReplayState.COUNTING, ReplayState.RUNNING)
 STARTABLE = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
 ENDED = (ReplayState.SUCCEEDED, ReplayState.CANCELLED)
@@ -321,13 +318,6 @@ def replays_refuse(*, reason: str) -> int:
     for replay in held:
         replay_failed(replay, error=reason)
     return len(held)
-
-
-def replays_forget() -> None:
-    """Let go of replays that ended long ago."""
-    Replay.objects.filter(
-        finished_at__lt=timezone.now() - KEPT, state__in=[*ENDED, ReplayState.FAILED]
-    ).delete()
 
 
 def _working() -> QuerySet[Replay]:
