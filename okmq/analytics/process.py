@@ -33,7 +33,6 @@ from streams.log.errors import LogError
 from streams.models.history import Job
 from streams.services import history as service
 from streams.services import queries as queries_service
-from streams.services import replays as replays_service
 
 FINISH_S = 1.5
 """How long a run may take to end by itself when the process is told to: time for a transaction, not for Spark."""
@@ -97,11 +96,9 @@ class Analytics:
         threading.Thread(target=self.spark.listen, args=(self.stop,), name="listening", daemon=True).start()
 
     def look(self) -> None:
-        """Queue what is due, let go of what is old, and see whether Spark is still needed."""
+        """Queue what is due, let go of old runs, and see whether Spark is still needed."""
         if time.monotonic() >= self.next_schedule:
             self.next_schedule = time.monotonic() + self.env.history_every_s
-            queries_service.queries_forget()
-            replays_service.replays_forget()
             jobs = jobs_with_work(self.env.data_dir)
             if jobs:
                 service.run_request(jobs=jobs, requested_by="schedule")

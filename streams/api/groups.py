@@ -149,7 +149,7 @@ class GroupSeekView(ApiView):
             scope="manage",
             body=PositionWanted,
             answer=Sought,
-            refusals=(*NOT_FOUND, "history_off"),
+            refusals=(*NOT_FOUND, "history_off", "replay_state"),
             description="What is in flight is void, delivery counts start anew, dead letters stay. A position older "
             "than what the stream holds is its oldest message; `gone` then says what does not come, and which replay "
             "brings it to this group alone from the history. With `history` that is begun with the seek, which then "

@@ -20,11 +20,17 @@ from streams.api.operation import Operation
 from streams.api.queries import HistoryAsked, MetricsAsked
 from streams.api.runs import run_url
 from streams.log.entries import timestamp
-from streams.models import Rollup
+from streams.models import Rollup, Stream
 from streams.models.history import Step
 
 RANGES_S = {"15m": (900, 1), "1h": (3600, 5), "6h": (21_600, 30)}
 """What may be asked for: seconds back, seconds a point."""
+
+MOST_STEPS = 10_000
+"""Steps of one answer, from the first to the last of which something is known."""
+
+MOST_GROUP_STEPS = 50_000
+"""Steps of one answer, those of its groups and of the stream's own position all together."""
 
 
 class FrequentKey(serializers.Serializer):  # type: ignore[type-arg]
@@ -200,6 +206,7 @@ class HistoryView(ApiView):
             raise invalid("from", "Expected a time that is not after to.")
         since = None if since is None else Step(step).floor(since)
         until = None if until is None else Step(step).ceil(until)
+        since = told_from(stream, step=step, since=since, until=until)
         points = selectors.history_points(stream, step=step, since=since, until=until)
         position = selectors.history_position(stream)
         run = position.run if position else None
@@ -244,6 +251,28 @@ class MetricsView(ApiView):
         )
         usual = selectors.usual_now([stream.stream_id], rate=rate, at=timezone.now())
         return Response(MetricsObject({"step": step, "points": points, "usual": usual}).data)
+
+
+def told_from(
+    stream: Stream, *, step: str, since: datetime | None, until: datetime | None
+) -> datetime | None:
+    """Where a range begins of which all is told: what was asked for without a beginning begins as late as it has to.
+
+    Raises:
+        Refusal: ``validation_error``: what was asked for with one is too much.
+    """
+    span = selectors.history_span(
+        stream, step=step, since=since, until=until, most_steps=MOST_STEPS, most_rows=MOST_GROUP_STEPS
+    )
+    if since is None or span.fits_from is None:
+        return span.fits_from or since
+    fits_from = Moment().to_representation(span.fits_from)
+    raise invalid(
+        "from",
+        f"Expected at most {MOST_STEPS:,} steps, and {MOST_GROUP_STEPS:,} of all groups together, and by {step} there "
+        f"are {span.steps:,}. Those from {fits_from} on can be told at once: begin there, end earlier, or ask for "
+        "longer steps.",
+    )
 
 
 def end_of(point: Rollup, step: str) -> datetime:

@@ -219,7 +219,9 @@ class HistoryAsked(Strict):
 
 # As above.
 HistoryAsked._declared_fields["from"] = AskedMoment(
-    required=False, help_text="From this time on, whole points."
+    required=False,
+    help_text="From this time on, whole points; refused where there are more than 10,000 steps, or than 50,000 of all "
+    "groups together. Without it, from the beginning, or where that would be more, the newest that are not.",
 )
 
 

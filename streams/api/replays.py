@@ -99,7 +99,8 @@ class ReplayObject(serializers.Serializer):  # type: ignore[type-arg]
         "`paused_group`, which has them and is paused; else null."
     )
     error = serializers.SerializerMethodField(
-        help_text="Why it failed, which an erasure in the workspace takes; or why its group ended it; or null."
+        help_text="Why it failed, which an erasure in the workspace takes; or why its group ended it, or that nobody "
+        "started it or had it go on for 30 days; or null."
     )
     requested_by = serializers.CharField()
     created_at = Moment()
@@ -165,7 +166,13 @@ class ReplaysView(ApiView):
             body=ReplayAsked,
             status=202,
             answer=ReplayFound,
-            refusals=("stream_not_found", "group_not_found", "operation_denied", "history_off"),
+            refusals=(
+                "stream_not_found",
+                "group_not_found",
+                "operation_denied",
+                "history_off",
+                "replay_state",
+            ),
             description=(
                 "Messages of the history and of the live tail, in offset order. They are counted first, and published "
                 "once each: over crashes, and over pauses. Needs `publish` for the target and `read` for the source. "

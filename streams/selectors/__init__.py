@@ -90,6 +90,7 @@ from streams.selectors.history import (
     runs_begun_from_now,
     runs_page,
 )
+from streams.selectors.history_spans import Span, history_span
 from streams.selectors.lag_trails import LagPoint, lag_trail
 from streams.selectors.letters import (
     dead_letters,
@@ -231,6 +232,7 @@ __all__ = [
     "Scan",
     "ServersAway",
     "Silence",
+    "Span",
     "StreamName",
     "StreamView",
     "UsualNow",
@@ -287,6 +289,7 @@ __all__ = [
     "history_points",
     "history_position",
     "history_position_newest",
+    "history_span",
     "history_totals",
     "hours_published",
     "ids_away",

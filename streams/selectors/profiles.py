@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 
 from streams.models import Rollup, Stream
 from streams.selectors.scans import Scan, scan_of
@@ -60,11 +60,14 @@ class DayProfile:
 
 
 def profile_latest(stream: Stream, *, until: datetime) -> DayProfile | None:
-    """The newest profile of a day that began before a moment, and its drift."""
-    days = list(_days(stream, until=until)[:2])
-    if not days:
+    """The newest profile of a day that began before a moment, and its drift; a day of whose bodies none could be taken
+    apart has none.
+    """
+    day = _days(stream, until=until).first()
+    if day is None:
         return None
-    day, before = days[0], days[1] if len(days) > 1 else None
+    is_readable = _readable(day) > 0
+    before = _with_fields(_days(stream, until=day.start)).first() if is_readable else None
     drifts = [] if before is None else drift_of(before, day)
     return DayProfile(
         start=day.start,
@@ -89,8 +92,10 @@ def profile_latest(stream: Stream, *, until: datetime) -> DayProfile | None:
 def history_drift(
     stream: Stream, *, since: datetime | None = None, until: datetime | None = None
 ) -> list[Drift]:
-    """How each day of a range differs from the day before it that has a profile, oldest first."""
-    days = list(_days(stream, until=until).order_by("start"))
+    """How each day of a range differs from the day before it that has a profile, oldest first; a day of whose bodies
+    none could be taken apart says nothing of fields.
+    """
+    days = list(_with_fields(_days(stream, until=until)).order_by("start"))
     return [
         drift
         for before, day in pairwise(days)
@@ -130,6 +135,15 @@ def _days(stream: Stream, *, until: datetime | None) -> QuerySet[Rollup]:
     return days.order_by("-start")
 
 
+def _with_fields(days: QuerySet[Rollup]) -> QuerySet[Rollup]:
+    """Those of which a body could be taken apart."""
+    return days.filter(Q(unreadable__isnull=True) | Q(unreadable__lt=F("bodies")))
+
+
+def _readable(day: Rollup) -> int:
+    return (day.bodies or 0) - (day.unreadable or 0)
+
+
 def _by_name(day: Rollup) -> dict[str, Mapping[str, Any]]:
     return {each["name"]: each for each in day.fields or ()}
 
@@ -141,6 +155,6 @@ def _types(field: Mapping[str, Any]) -> str:
 
 def _nulls(day: Rollup, field: Mapping[str, Any]) -> float:
     """The share of the objects that could be taken apart which have no value of a field."""
-    readable = (day.bodies or 0) - (day.unreadable or 0)
+    readable = _readable(day)
     has_value = field["present"] - field["types"].get("null", 0)
     return 1 - has_value / readable if readable else 0.0

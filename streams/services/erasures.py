@@ -19,7 +19,8 @@ from streams.services.dead_letters import dead_letters_erase
 from streams.services.events import event_record
 from streams.services.storable import storable
 from streams.services.summaries import went
-from streams.services.windows import windows_forget
+from streams.services.windows import windows_forget, windows_naming
+from streams.services.workspace_lock import workspace_held
 
 MOST_UNFINISHED = 100
 """Erasures of one workspace that wait or run at a time."""
@@ -68,6 +69,7 @@ def erasure_request(
         last = last_of(stream, stream_id)
         up_to = last if up_to is None else min(up_to, last)
     with transaction.atomic():
+        workspace_held(caller.workspace)  # first, as whoever makes a stream does
         if deleted:
             _living_held(deleted_workspace or caller.workspace.name, stream)
         waiting = Erasure.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
@@ -224,12 +226,13 @@ def erasure_of_letters(erasure: Erasure) -> None:
         erasure.save(update_fields=["dead_letters"])
 
 
-@transaction.atomic
 def erasure_done(erasure: Erasure, *, messages: int, through: int) -> None:
     """It is out of the history; its key is forgotten here, too."""
     erasure.messages, erasure.through = messages, through
-    windows_forget(erasure.stream_id, offset=erasure.offset, key=erasure.key)
-    _ended(erasure, RunState.SUCCEEDED)
+    naming = windows_naming(erasure.stream_id, key=erasure.key)
+    with transaction.atomic():
+        windows_forget(erasure.stream_id, offset=erasure.offset, key=erasure.key, naming=naming)
+        _ended(erasure, RunState.SUCCEEDED)
 
 
 def erasure_failed(erasure: Erasure, *, error: str) -> None:

@@ -1,6 +1,6 @@
 """Runs of the history jobs, and storing what they computed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from streams.models.history import Job, RunState, Step
 from streams.services.events import event_of, event_record, events_append
 from streams.services.storable import storable
 from streams.services.summaries import counted, was
+from streams.services.window_rows import window_rows
 
 INTERRUPTED = "The analytics process ended while this ran; it will be rerun."
 BROKEN_OFF = "A query did not stop, or took Spark's memory, while this ran; it will be rerun."
@@ -30,6 +31,9 @@ UNFINISHED = (RunState.QUEUED, RunState.RUNNING)
 
 FORGOTTEN_AT_ONCE = 50
 """Runs that one transaction removes: what they counted and scanned names them, and is told so in it."""
+
+OF_WINDOW = ("stream_id", "step")
+"""Whose a window is."""
 
 WAITS_FOR: Mapping[str, Collection[Job]] = {
     Job.ROLLUP: (Job.ARCHIVE, Job.COMPACT),
@@ -214,22 +218,18 @@ def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed
     """Add newly counted messages to the rollups and move the positions, both or neither; returns points changed.
 
     A stream whose position is no longer where the counting started is passed over with its points: it was
-    counted by another run meanwhile. So counting the same messages twice adds nothing.
+    counted by another run meanwhile. So counting the same messages twice adds nothing. One that was deleted
+    meanwhile is passed over, too: nobody would ever take away what is written of it.
     """
-    moved = set()
-    for progressed in positions:
-        held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=progressed.stream_id)
-        if held.offset != progressed.from_offset:
-            continue
-        held.offset, held.run = progressed.to_offset, run
-        held.fresh_to = progressed.fresh_to or held.fresh_to
-        held.save()
-        moved.add(progressed.stream_id)
+    moved = _moved(list(positions), run=run)
     wanted = [point for point in points if point.stream_id in moved]
     if not wanted:
         return 0
-    starts = [point.start for point in wanted]
-    held_rows = Rollup.objects.filter(stream_id__in=moved, start__gte=min(starts), start__lte=max(starts))
+    held_rows = window_rows(
+        Rollup.objects.only(*OF_WINDOW, "start", "messages", "bytes"),
+        (((point.stream_id, point.step), point.start) for point in wanted),
+        of=OF_WINDOW,
+    )
     held_of = {(row.stream_id, row.step, row.start): row for row in held_rows}
     rows = [Rollup(**asdict(point), run=run) for point in wanted]
     for row in rows:
@@ -245,3 +245,26 @@ def rollups_add(points: Iterable[RollupPoint], *, positions: Iterable[Progressed
         update_fields=["messages", "bytes", "run"],
     )
     return len(wanted)
+
+
+def _moved(positions: Sequence[Progressed], *, run: Run | None) -> set[str]:
+    """Move the positions that still are where the counting started; the streams that they are of."""
+    moved = set()
+    there = streams_there(each.stream_id for each in positions)
+    for progressed in positions:
+        if progressed.stream_id not in there:
+            continue
+        held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=progressed.stream_id)
+        if held.offset != progressed.from_offset:
+            continue
+        held.offset, held.run = progressed.to_offset, run
+        held.fresh_to = progressed.fresh_to or held.fresh_to
+        held.save()
+        moved.add(progressed.stream_id)
+    return moved
+
+
+def streams_there(stream_ids: Iterable[str]) -> set[str]:
+    """Which of these streams there are; until the caller's transaction ends, none of them is deleted."""
+    there = Stream.objects.select_for_update(no_key=True).filter(stream_id__in=set(stream_ids)).order_by("pk")
+    return set(there.values_list("stream_id", flat=True))

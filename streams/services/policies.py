@@ -11,9 +11,9 @@ from streams.errors import Refusal, policy_not_found
 from streams.models import POLICY_LIMITS, Event, Policy, Stream, Workspace
 from streams.services.events import event_of, event_record, events_append
 from streams.services.plans import within_plan
-from streams.services.streams import workspace_held
 from streams.services.streams_told import streams_publish
 from streams.services.summaries import counted, listed
+from streams.services.workspace_lock import workspace_held
 
 SETTINGS = (*POLICY_LIMITS, "description")
 

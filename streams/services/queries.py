@@ -18,6 +18,7 @@ from streams.models import UNFINISHED, Query, QueryState, SavedQuery
 from streams.services.events import event_record
 from streams.services.storable import storable
 from streams.services.turns import next_turn
+from streams.services.workspace_lock import workspace_held
 
 LONGEST_SQL = 20_000
 """Characters of a query."""
@@ -71,6 +72,7 @@ def query_queue(
     if not settings.ENV.history:
         raise Refusal("history_off", "The history is switched off (OKMQ_HISTORY=off).")
     with transaction.atomic():
+        workspace_held(caller.workspace)  # who counts together must not exceed together
         waiting = Query.objects.filter(workspace=caller.workspace, state__in=UNFINISHED).count()
         if waiting >= MOST_UNFINISHED:
             raise Refusal(

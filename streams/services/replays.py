@@ -7,7 +7,7 @@ Most are published into a stream. One for a group has its messages brought to th
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from streams import store
-from streams.access import Actor, Caller, group_for, stream_for
+from streams.access import SYSTEM, Actor, Caller, group_for, stream_for
 from streams.errors import Refusal, refusal_of
 from streams.log import bringing
 from streams.log.errors import GroupNotFound, StoreUnavailable
@@ -24,21 +24,23 @@ from streams.models import Group, Replay, ReplayState, Stream
 from streams.selectors import Gone
 from streams.services.events import event_record
 from streams.services.storable import storable
-from streams.services.streams import workspace_held
 from streams.services.summaries import went
 from streams.services.turns import next_turn
+from streams.services.workspace_lock import workspace_held
 
 MOST_UNFINISHED = 10
 """Replays of one workspace that are counted or published at a time."""
 
+MOST_HELD = 100
+"""Replays of one workspace that have not ended: beside these, those that wait to be started or rest."""
+
 MOST_RATE = 1_000_000
 LONGEST_WHERE = 4_000
-KEPT = timedelta(days=30)
-"""How long a replay that has ended is kept."""
-
 WORKING = (ReplayState.COUNTING, ReplayState.RUNNING)
-STARTABLE = (ReplayState.READY, ReplayState.PAUSED, ReplayState.FAILED)
+WAITING = (ReplayState.READY, ReplayState.PAUSED)
+STARTABLE = (*WAITING, ReplayState.FAILED)
 ENDED = (ReplayState.SUCCEEDED, ReplayState.CANCELLED)
+UNENDED = (*WORKING, *STARTABLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,8 @@ def replay_request(caller: Caller, *, source: str, target: str, wanted: ReplayWa
 
     Raises:
         Refusal: ``forbidden`` without the scopes ``manage``, ``read`` of the source and ``publish`` of the target;
-            ``stream_not_found``, ``operation_denied`` into a sealed stream, ``history_off``, ``rate_limited``.
+            ``stream_not_found``, ``operation_denied`` into a sealed stream, ``history_off``, ``rate_limited``,
+            ``replay_state`` where too many wait.
     """
     caller.demand("manage")
     origin, into = stream_for(caller, source, may="read"), stream_for(caller, target, may="publish")
@@ -79,7 +82,7 @@ def replay_for_group(caller: Caller, *, stream: str, group: str, wanted: ReplayW
 
     Raises:
         Refusal: ``forbidden`` without the scopes ``manage`` and ``read`` of the stream; ``stream_not_found``,
-            ``group_not_found``, ``history_off``, ``rate_limited``.
+            ``group_not_found``, ``history_off``, ``rate_limited``, ``replay_state`` where too many wait.
         StoreUnavailable: its server does not answer.
     """
     found = group_for(caller, stream, group, may="manage")
@@ -112,6 +115,7 @@ def replay_demand(caller: Caller, *, stream: str) -> None:
     _demand_history()
     with transaction.atomic():
         _demand_room(caller)
+        _demand_place(caller)
 
 
 def _demand_history() -> None:
@@ -131,6 +135,7 @@ def _asked(
 ) -> Replay:
     with transaction.atomic():
         _demand_room(caller)
+        _demand_place(caller)
         replay = Replay.objects.create(
             workspace=caller.workspace,
             source=origin.name,
@@ -172,6 +177,8 @@ def replay_start(caller: Caller, replay: Replay) -> None:
     with transaction.atomic():
         if held.filter(state__in=STARTABLE).exists():
             _demand_room(caller)
+        if held.filter(state=ReplayState.FAILED).exists():
+            _demand_place(caller)
         # What failed before it was counted is counted again, and waits: nobody has seen yet how much it is.
         moved = held.filter(state=ReplayState.FAILED, total=None).update(
             state=ReplayState.COUNTING, starts=False, error="", finished_at=None
@@ -210,8 +217,13 @@ def replays_overtaken(group: Group, *, actor: Actor, why: str) -> None:
         _cancelled(replay, actor=actor, why=why)
 
 
-def _cancelled(replay: Replay, *, actor: Actor, why: str = "") -> None:
-    held = Replay.objects.filter(pk=replay.pk).exclude(state__in=ENDED)
+def replay_lapsed(replay: Replay, *, why: str) -> None:
+    """End one that waits or rests, and that nobody has touched for long."""
+    _cancelled(replay, actor=SYSTEM, why=why, of=WAITING)
+
+
+def _cancelled(replay: Replay, *, actor: Actor, why: str = "", of: Collection[ReplayState] = UNENDED) -> None:
+    held = Replay.objects.filter(pk=replay.pk, state__in=of)
     with transaction.atomic():
         if held.update(state=ReplayState.CANCELLED, waits_for="", error=why, finished_at=timezone.now()):
             replay.refresh_from_db()
@@ -323,13 +335,6 @@ def replays_refuse(*, reason: str) -> int:
     return len(held)
 
 
-def replays_forget() -> None:
-    """Let go of replays that ended long ago."""
-    Replay.objects.filter(
-        finished_at__lt=timezone.now() - KEPT, state__in=[*ENDED, ReplayState.FAILED]
-    ).delete()
-
-
 def _working() -> QuerySet[Replay]:
     """What somebody has to work on, the oldest first."""
     return Replay.objects.filter(state__in=WORKING).order_by("id")
@@ -356,6 +361,20 @@ def _demand_room(caller: Caller) -> None:
             "rate_limited",
             f"{working} replays of this workspace are under way; wait for one, or cancel one.",
             headers={"Retry-After": "5"},
+        )
+
+
+def _demand_place(caller: Caller) -> None:
+    """That one more may wait or rest, once ``_demand_room`` holds the workspace.
+
+    Raises:
+        Refusal: ``replay_state``.
+    """
+    held = Replay.objects.filter(workspace=caller.workspace, state__in=[*WORKING, *WAITING]).count()
+    if held >= MOST_HELD:
+        raise Refusal(
+            "replay_state",
+            f"{held} replays of this workspace are under way, wait to be started or are paused; cancel one.",
         )
 
 

@@ -11,7 +11,7 @@ from streams.filters.bodies import body_test
 from streams.filters.headers import header_test
 from streams.models import FILTER_PAGES, SavedFilter
 from streams.services.events import event_record
-from streams.services.streams import workspace_held
+from streams.services.workspace_lock import workspace_held
 
 LONGEST_NAME = 60
 LONGEST_QUERY = 2000

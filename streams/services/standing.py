@@ -10,9 +10,13 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from streams.log.counts import COUNTERS, HIGHEST, MEASURES, Counts, Quiet, grown, quiet_kept
-from streams.models import Event, RemovalCount, RollupPosition, Run, StandingRollup, Stream
+from streams.models import Event, RemovalCount, RollupPosition, Run, StandingRollup
 from streams.models.history import Step
-from streams.services.history import Progressed
+from streams.services.history import Progressed, streams_there
+from streams.services.window_rows import window_rows
+
+OF_WINDOW = ("stream_id", "group", "step")
+"""Whose a window is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,22 +57,21 @@ def standing_add(points: Iterable[StoodPoint], *, position: Progressed, run: Run
 
     Nothing is done where the position is no longer where the counting started; streams that have gone are passed over.
     """
+    wanted = list(points)
+    there = streams_there(each.stream_id for each in wanted)
     held, _ = RollupPosition.objects.select_for_update().get_or_create(stream_id=position.stream_id)
     if held.offset != position.from_offset:
         return 0
     held.offset, held.fresh_to, held.run = position.to_offset, position.fresh_to or held.fresh_to, run
     held.save()
-    wanted = list(points)
-    there = set(
-        Stream.objects.filter(stream_id__in={each.stream_id for each in wanted}).values_list(
-            "stream_id", flat=True
-        )
-    )
     wanted = [each for each in wanted if each.stream_id in there]
     if not wanted:
         return 0
-    starts = [each.start for each in wanted]
-    known = StandingRollup.objects.filter(stream_id__in=there, start__gte=min(starts), start__lte=max(starts))
+    known = window_rows(
+        StandingRollup.objects.all(),
+        (((each.stream_id, each.group, each.step), each.start) for each in wanted),
+        of=OF_WINDOW,
+    )
     rows_of = {(row.stream_id, row.group, row.step, row.start): row for row in known}
     held_of = _held(there)
     held_of |= _removed_before(wanted, held_of)

@@ -31,6 +31,7 @@ from streams.services.open_pages import absent_group, consumers_group, look_agai
 from streams.services.removals import removals_close
 from streams.services.streams_told import SETTINGS, settings_of, streams_publish
 from streams.services.summaries import listed
+from streams.services.workspace_lock import workspace_held
 
 DELETED_AT_ONCE = 200
 
@@ -112,14 +113,6 @@ def _streams_create(
     transaction.on_commit(lambda: streams_publish([stream for stream, _ in made]))
     look_again(absent_group(workspace.pk, stream.name) for stream in created)
     return made
-
-
-def workspace_held(workspace: Workspace) -> Workspace:
-    """The workspace as it is now, its plan held until the transaction ends."""
-    held = Workspace.objects.select_for_update(no_key=True).filter(pk=workspace.pk).first()
-    if held is None:
-        raise Refusal("workspace_not_found", "The workspace has been deleted.", workspace=workspace.name)
-    return held
 
 
 def _stream(workspace: Workspace, *, name: str, settings: Mapping[str, Any]) -> Stream:

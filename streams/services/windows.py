@@ -1,15 +1,15 @@
 """Which minutes, hours and days are to be looked at as a whole, and storing what was found."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Max, Min, Q, QuerySet
 
 from streams.models import Erasure, Rollup, RollupPosition, Run
-from streams.models.history import RunState, Step
+from streams.models.history import Job, RunState, Step
 from streams.services.storable import storable
 from streams.services.window_gaps import gaps_counted
 
@@ -183,8 +183,33 @@ def _one_at_a_time(stream_ids: Iterable[str]) -> None:
     list(RollupPosition.objects.select_for_update().filter(stream_id__in=set(stream_ids)).order_by("pk"))
 
 
-def windows_forget(stream_id: str, *, offset: int | None, key: str) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """Which windows of a stream name a key, as of a look without the database held.
+
+    Attributes:
+        pks: of their rows.
+        runs_from: the first run that may have stored figures since.
+    """
+
+    pks: list[int]
+    runs_from: int
+
+
+def windows_naming(stream_id: str, *, key: str) -> Naming:
+    """The windows whose figures name a key: as many as there ever were are read, so outside of a transaction."""
+    runs = Run.objects.filter(job=Job.ROLLUP)
+    under_way = runs.filter(state__in=[RunState.QUEUED, RunState.RUNNING]).aggregate(first=Min("pk"))["first"]
+    runs_from = under_way or (runs.aggregate(last=Max("pk"))["last"] or 0) + 1
+    looked = Rollup.objects.filter(stream_id=stream_id, looked_at__gt=0)
+    return Naming(pks=list(_naming(looked, key)) if key else [], runs_from=runs_from)
+
+
+def windows_forget(stream_id: str, *, offset: int | None, key: str, naming: Naming) -> int:
     """Forget the figures that name a key, or count an offset, that was erased; they are looked for anew.
+
+    Args:
+        naming: the windows that were found to name the key; they are looked at again, and those stored since.
 
     Returns:
         How many windows.
@@ -196,11 +221,19 @@ def windows_forget(stream_id: str, *, offset: int | None, key: str) -> int:
         return found.update(**FORGOTTEN)
     # A field's name may be of an erased message, too, and nobody knows of which day.
     days = found.filter(fields__isnull=False).update(**FORGOTTEN)
-    naming = [
-        pk
-        for pk, top_keys in found.filter(top_keys__isnull=False).values_list("pk", "top_keys").iterator()
-        if any(named == key for named, _ in top_keys or ())
-    ]
-    for first in range(0, len(naming), 500):
-        found.filter(pk__in=naming[first : first + 500]).update(**FORGOTTEN)
-    return days + len(naming)
+    stored_since = found.filter(look_run__gte=naming.runs_from)
+    forgotten = 0
+    for rows in (stored_since, *(found.filter(pk__in=pks) for pks in _slices(naming.pks))):
+        for pks in _slices(list(_naming(rows, key))):
+            forgotten += found.filter(pk__in=pks).update(**FORGOTTEN)
+    return days + forgotten
+
+
+def _naming(rows: QuerySet[Rollup], key: str) -> Iterator[int]:
+    """Those of these rows whose figures name a key."""
+    known = rows.filter(top_keys__isnull=False).order_by().values_list("pk", "top_keys")
+    return (pk for pk, top_keys in known.iterator() if any(named == key for named, _ in top_keys or ()))
+
+
+def _slices(pks: list[int]) -> Iterator[list[int]]:
+    return (pks[first : first + 500] for first in range(0, len(pks), 500))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connections
+from django.utils import timezone
 
 from streams import selectors
 from streams.log import config, damages, keys, lease, memory, notes, standing, stats
@@ -26,6 +27,7 @@ from streams.services import (
     installation,
     queries,
     replays,
+    replays_old,
     shared_repairs,
     stream_repairs,
 )
@@ -55,6 +57,7 @@ TOKENS_EVERY_S = 5.0
 GROUPS_EVERY_S = 2.0
 REPAIRS_EVERY_S = 4.0
 ALERTS_EVERY_S = 2.0
+FORGET_EVERY_S = 60.0
 DISPATCH_S = 5.0
 MEMORY_ANSWERS_S = 1.0
 """So long each tick waits for the server of the streams in memory, before it goes on without them."""
@@ -114,7 +117,7 @@ class Worker:
         self._restarts: dict[str, int] = {}
         self._processes: list[ProcessStatus] = []
         self._tokens_at = self._groups_at = self._chain_at = self._told_at = 0.0
-        self._repaired_at = 0.0
+        self._repaired_at = self._forgotten_at = 0.0
         self._reservations, self._is_loss_told = reserved.Reservations(), False
         self._sampled_ms: int | None = None
         self._complained = False
@@ -188,6 +191,10 @@ class Worker:
             with passed_over():
                 await sync_to_async(records.groups_remove_inactive)(with_memory=answers)
             await self._refuse_runs()
+        if self._forgotten_at < time.monotonic() - FORGET_EVERY_S:
+            self._forgotten_at = time.monotonic()
+            await sync_to_async(queries.queries_forget)()
+            await sync_to_async(replays_old.replays_forget)(now=timezone.now())
         if self._repaired_at < time.monotonic() - REPAIRS_EVERY_S:
             self._repaired_at = time.monotonic()
             await self._repair(registered, reachable, with_memory=answers)

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from streams import store
+from streams import selectors, store
 from streams.access import SYSTEM
+from streams.api import history
 from streams.log import keys
 from streams.log.append import append
 from streams.log.counts import Counts, grown
 from streams.log.entries import NewMessage
-from streams.models import Rollup, Run, Stream, Workspace
+from streams.models import Rollup, Run, StandingRollup, Stream, Workspace
 from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
 from streams.services.history import Progressed, RollupPoint, history_missed, rollups_add
@@ -241,6 +242,30 @@ def test_the_fields_of_days_and_how_they_changed(owner: Api, stream: Stream) -> 
     assert owner.get("streams/orders/history?step=hour").json()["drift"] == []
 
 
+def test_a_day_of_whose_bodies_none_could_be_taken_apart_says_nothing_of_fields(
+    owner: Api, stream: Stream
+) -> None:
+    first = START.replace(hour=0)
+    known = {"step": "day", "bytes": 1, "messages": 3, "looked_at": 3, "bodies": 3}
+    for n, (unreadable, present) in enumerate([(None, 3), (3, 0), (0, 3), (3, 0)]):
+        fields = [{"name": "a", "present": present, "types": {"string": present}}] if present else []
+        Rollup.objects.create(
+            stream_id=stream.stream_id,
+            start=first + timedelta(days=n),
+            unreadable=unreadable,
+            fields=fields,
+            **known,
+        )
+    assert owner.get("streams/orders/history?step=day").json()["drift"] == []
+    newest = selectors.profile_latest(stream, until=first + timedelta(days=4))
+    assert newest is not None
+    assert (newest.unreadable, newest.fields, newest.against, newest.gone) == (3, [], None, [])
+    before = selectors.profile_latest(stream, until=first + timedelta(days=3))
+    assert before is not None
+    assert before.against == first
+    assert [each.drift for each in before.fields] == [[]]
+
+
 def test_a_long_name_of_a_field_is_told_in_short(owner: Api, stream: Stream) -> None:
     for days, name in enumerate(["n" * 50_000, "n" * 49_999 + "o"]):
         Rollup.objects.create(
@@ -301,6 +326,62 @@ def test_a_wrong_query_is_refused(owner: Api, stream: Stream, query: str, field:
 @pytest.mark.parametrize("edge", ["from=0001-01-01T00:00:00Z", "to=9999-12-31T23:59:59.999999Z"])
 def test_the_edges_of_time_are_times(owner: Api, stream: Stream, edge: str) -> None:
     assert owner.get(f"streams/orders/history?{edge}&step=day").status_code == 200
+
+
+@pytest.fixture
+def of_a_year(stream: Stream) -> datetime:
+    """A minute a year ago in which something was published, and one lately."""
+    first = START - timedelta(days=365)
+    for start in (first, START):
+        Rollup.objects.create(stream_id=stream.stream_id, step="minute", start=start, messages=1, bytes=1)
+    return first
+
+
+def test_more_steps_than_one_answer_tells_are_refused_with_what_would_fit(
+    owner: Api, of_a_year: datetime
+) -> None:
+    for since in (of_a_year, of_a_year - timedelta(days=900)):
+        answer = owner.get(f"streams/orders/history?step=minute&from={since:%Y-%m-%dT%H:%M:%SZ}")
+        assert (answer.status_code, code(answer), fields(answer)) == (400, "validation_error", ["from"])
+    message = answer.json()["error"]["message"]
+    assert "10,000" in message
+    assert "525,601" in message
+    fits = "2026-11-14T07:21:00.000Z"
+    assert f"Those from {fits} on can be told at once" in message
+    told = owner.get(f"streams/orders/history?step=minute&from={fits}").json()
+    assert (told["from"], len(told["points"])) == (fits, 1)
+    earlier = owner.get(f"streams/orders/history?step=minute&from=2025-01-01T00:00:00Z&to={fits}").json()
+    assert len(earlier["points"]) == 1
+
+
+def test_without_a_beginning_the_newest_steps_are_told_where_all_are_too_many(
+    owner: Api, of_a_year: datetime
+) -> None:
+    told = owner.get("streams/orders/history?step=minute").json()
+    assert (told["from"], len(told["points"])) == ("2026-11-14T07:21:00.000Z", 1)
+    assert len(owner.get("streams/orders/history?step=minute&to=2026-11-21T06:00:00Z").json()["points"]) == 1
+
+
+def test_steps_of_groups_count_each(owner: Api, stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MOST_GROUP_STEPS", 6)
+    for hour in range(4):
+        for group in ("", "g", "h"):
+            StandingRollup.objects.create(
+                stream_id=stream.stream_id,
+                group=group,
+                step="hour",
+                start=START + timedelta(hours=hour),
+                samples=1,
+                last_ms=1,
+            )
+    path = "streams/orders/history?step=hour"
+    told = owner.get(path).json()
+    assert told["from"] == "2026-11-21T08:00:00.000Z"
+    assert [len(group["points"]) for group in told["groups"]] == [2, 2]
+    assert code(owner.get(f"{path}&from=2026-11-21T07:00:00Z")) == "validation_error"
+    assert owner.get(f"{path}&from=2026-11-21T08:00:00Z").json() == told
+    monkeypatch.setattr(history, "MOST_GROUP_STEPS", 2)
+    assert owner.get(path).json()["from"] == "2026-11-21T09:00:00.000Z", "one step is always told"
 
 
 def test_what_the_history_misses_is_told_where_it_was_noticed(owner: Api, stream: Stream) -> None:

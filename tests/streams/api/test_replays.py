@@ -1,9 +1,11 @@
 """Replays over HTTP: asked for, listed, started, paused, cancelled, and by whom. Spark is not here."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from streams import store
 from streams.access import SYSTEM, Caller
@@ -12,6 +14,7 @@ from streams.log.append import append
 from streams.log.entries import NewMessage
 from streams.models import Event, Replay, Stream
 from streams.services import replays as service
+from streams.services import replays_old
 from tests.streams.api.conftest import Api, caller, code, fields
 
 PATH = "analytics/replays"
@@ -235,6 +238,55 @@ def test_as_many_are_under_way_where_they_waited_for_their_start(owner: Api) -> 
     assert owner.post(f"{PATH}/{waiting[0]}/pause").status_code == 200
     assert owner.post(f"{PATH}/{waiting[-1]}/start").status_code == 200
     assert code(owner.post(f"{PATH}/{waiting[0]}/start")) == "rate_limited"
+
+
+def test_a_workspace_has_so_many_that_wait_or_rest(owner: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_HELD", 4)
+    waiting = [asked(owner, start=False)["id"] for _ in range(4)]
+    for each in waiting[:3]:
+        counted({"id": each})
+    owner.post(f"{PATH}/{waiting[0]}/start")
+    owner.post(f"{PATH}/{waiting[0]}/pause")
+    refused = owner.post(PATH, {"source": "a", "target": "b"})
+    assert (refused.status_code, code(refused)) == (409, "replay_state")
+    assert "4 replays" in refused.json()["error"]["message"]
+    assert owner.post(f"{PATH}/{waiting[0]}/start").status_code == 200
+    service.replay_failed(Replay.objects.get(pk=waiting[0]), error="Java is missing.")
+    assert owner.post(PATH, {"source": "a", "target": "b"}).status_code == 202
+    assert code(owner.post(f"{PATH}/{waiting[0]}/start")) == "replay_state", "it ended, and is one more again"
+    assert owner.post(f"{PATH}/{waiting[1]}/start").status_code == 200
+    assert owner.delete(f"{PATH}/{waiting[2]}").status_code == 204
+    assert owner.post(f"{PATH}/{waiting[0]}/start").status_code == 200
+
+
+def test_what_nobody_touches_for_long_is_over_and_goes_later(owner: Api) -> None:
+    left, paused, running, counting = (asked(owner, start=False)["id"] for _ in range(4))
+    for each in (left, paused, running):
+        counted({"id": each})
+    for each in (paused, running):
+        owner.post(f"{PATH}/{each}/start")
+    owner.post(f"{PATH}/{paused}/pause")
+
+    def states() -> dict[int, str]:
+        return {shown["id"]: shown["state"] for shown in owner.get(PATH).json()}
+
+    at_first = {left: "ready", paused: "paused", running: "running", counting: "counting"}
+    now = timezone.now()
+    Replay.objects.update(created_at=now - replays_old.KEPT - timedelta(days=1))
+    replays_old.replays_forget(now=now)
+    assert states() == at_first, "somebody asked for each, or paused it, just now"
+    later = now + replays_old.KEPT + timedelta(days=1)
+    replays_old.replays_forget(now=later)
+    assert states() == {**at_first, left: "cancelled", paused: "cancelled"}
+    over = owner.get(f"{PATH}/{left}").json()
+    assert over["error"] == "Nobody started it, or had it go on, for 30 days."
+    told = Event.objects.filter(kind="history.replay_cancelled", workspace=owner.workspace.name)
+    assert {(each.actor, (each.after or {})["replay"]) for each in told} == {
+        ("system", left),
+        ("system", paused),
+    }
+    replays_old.replays_forget(now=later)
+    assert states() == {running: "running", counting: "counting"}
 
 
 def test_where_nothing_would_work_on_it_that_is_said_at_once(owner: Api, settings: Any) -> None:

@@ -13,6 +13,7 @@ from streams.models.history import Step
 from streams.selectors.standing import percentile
 from streams.services.history import Progressed
 from streams.services.standing import StoodPoint, standing_add
+from tests.streams.services.loaded import loaded
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +99,19 @@ def test_what_an_earlier_version_counted_stays_unknown(stream: Stream) -> None:
 def test_samples_of_a_stream_that_has_gone_are_passed_over(stream: Stream) -> None:
     standing_add([stood(stream_id="gone"), stood()], position=moved(0, 1))
     assert list(StandingRollup.objects.values_list("stream_id", flat=True)) == ["stood"]
+
+
+def test_no_window_is_loaded_but_those_that_the_samples_are_of(stream: Stream) -> None:
+    minutes = [NOON + n * timedelta(minutes=1) for n in range(300)]
+    old = [stood(step="minute", start=each, group=group) for each in minutes for group in ("g", "rests")]
+    standing_add([*old, *every_step(NOON, group="rests")[1:]], position=moved(0, 1))
+    with loaded(StandingRollup) as rows:
+        standing_add(every_step(minutes[-1], counters={"redelivered": 7}), position=moved(1, 2))
+    read = [row for row in rows if "samples" not in row.get_deferred_fields()]
+    assert [(row.group, row.step, row.start) for row in read] == [("g", "minute", minutes[-1])]
+    row = StandingRollup.objects.get(group="g", step="minute", start=minutes[-1])
+    assert (row.samples, row.redelivered, row.lag_seen) == (4, 7, {"3": 2, "9": 2})
+    assert StandingRollup.objects.get(group="g", step="day").samples == 2
 
 
 def test_what_grew_is_told_by_step_also_in_the_middle_of_a_life(stream: Stream) -> None:

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from streams.models import Erasure, Rollup, RollupPosition, Run, Workspace
 from streams.services.windows import (
@@ -12,6 +14,7 @@ from streams.services.windows import (
     windows_beside,
     windows_due,
     windows_forget,
+    windows_naming,
     windows_store,
 )
 
@@ -34,6 +37,10 @@ FOUND = WindowFigures(
     size_max=31,
     top_keys=[("a", 6), ("b", 4)],
 )
+
+
+def forget(*, offset: int | None = None, key: str = "") -> int:
+    return windows_forget("s", offset=offset, key=key, naming=windows_naming("s", key=key))
 
 
 def window(**more: Any) -> Rollup:
@@ -96,7 +103,7 @@ def test_what_names_an_erased_key_is_forgotten_and_looked_for_anew(
 ) -> None:
     row, other = window(), window(stream_id="t")
     windows_store([replace(FOUND, pk=row.pk), replace(FOUND, pk=other.pk)], since=AFTER)
-    assert windows_forget("s", **erased) == int(forgotten)
+    assert forget(**erased) == int(forgotten)
     row.refresh_from_db()
     other.refresh_from_db()
     assert (row.top_keys is None) is forgotten
@@ -119,7 +126,7 @@ def test_fields_of_days_are_looked_for_anew_where_a_key_was_erased() -> None:
         [replace(FOUND, pk=row.pk, bodies=10, unreadable=0, fields=fields), replace(FOUND, pk=other.pk)],
         since=AFTER,
     )
-    assert windows_forget("s", offset=None, key="unknown") == 1
+    assert forget(key="unknown") == 1
     row.refresh_from_db()
     assert (row.fields, row.top_keys, row.looked_at) == (None, None, 0)
     assert [each.pk for each in windows_due(now=AFTER)] == [row.pk]
@@ -137,6 +144,31 @@ def test_a_look_that_an_erasure_overtook_is_not_stored_and_taken_again() -> None
     assert windows_store(found, since=AFTER - timedelta(seconds=1)) == 1
     assert [each.pk for each in windows_due(now=AFTER)] == [row.pk]
     assert windows_store(found, since=AFTER + timedelta(seconds=1)) == 2
+
+
+@pytest.mark.parametrize("state", ["running", "queued", "succeeded"])
+def test_while_the_database_is_held_only_windows_are_read_that_may_name_the_key(state: str) -> None:
+    rows = [window(start=NOON + timedelta(hours=hours)) for hours in range(6)]
+    old, without, changed, gone, late, other = rows
+    before = Run.objects.create(job="rollup", state="succeeded")
+    known = [old, without, changed, gone, late]
+    keys = {row.pk: [("b", 6)] if row in (without, late) else FOUND.top_keys for row in known}
+    windows_store([replace(FOUND, pk=pk, top_keys=of) for pk, of in keys.items()], since=AFTER, run=before)
+    run = Run.objects.create(job="rollup", state=state) if state != "succeeded" else None
+    naming = windows_naming("s", key="a")
+    run = run or Run.objects.create(job="rollup")
+    stored = {changed.pk: [("b", 6)], late.pk: FOUND.top_keys, other.pk: [("c", 1)]}
+    windows_store([replace(FOUND, pk=pk, top_keys=of) for pk, of in stored.items()], since=AFTER, run=run)
+    gone.delete()
+    with CaptureQueriesContext(connection) as asked:
+        assert windows_forget("s", offset=None, key="a", naming=naming) == 2
+    left = Rollup.objects.filter(top_keys__isnull=False)
+    assert set(left.values_list("pk", flat=True)) == {without.pk, changed.pk, other.pk}
+    looks = [
+        each["sql"] for each in asked if each["sql"].startswith("SELECT") and '"top_keys"' in each["sql"]
+    ]
+    assert looks
+    assert all("look_run_id" in sql or '"id" IN' in sql for sql in looks)
 
 
 def test_a_run_also_looks_at_what_has_grown_at_all_as_long_as_that_is_little_work() -> None:
@@ -160,7 +192,7 @@ def test_a_look_names_its_run_and_time_and_how_much_was_there_until_it_is_forgot
     assert (row.look_run, row.look_time) == (run, AFTER)
     assert (row.looked_at, row.messages_scanned, row.messages_unscanned) == (10, 8, 0)
     assert windows_due(now=AFTER) == [], "what was erased does not have it looked at for ever"
-    windows_forget("s", offset=5, key="")
+    forget(offset=5)
     row.refresh_from_db()
     assert (row.look_run, row.look_time, row.ids, row.size_p50) == (None, None, None, None)
     assert (row.messages_scanned, row.messages_unscanned) == (0, 10)

@@ -2,13 +2,15 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from streams.log import config, keys, lease, notes, stats
 from streams.log.client import Log
-from streams.models import Event, Run, Stream, Workspace
+from streams.models import Event, Query, Replay, Run, Stream, Workspace
 from streams.models.history import RunState
 from streams.services.history import run_request
 from streams.upkeep import processes
@@ -145,6 +147,38 @@ def test_a_run_that_nobody_will_take_fails_with_the_reason(valkey: str, tmp_path
 
     asyncio.run(go())
     assert Run.objects.get(pk=run.pk).error == "Install Java."
+
+
+def test_what_is_kept_for_a_time_goes_without_an_analytics_process(valkey: str, tmp_path: Path) -> None:
+    path = tmp_path / "processes.json"
+    processes.write(path, [status("analytics", "off", note="OKMQ_HISTORY is off.")])
+    workspace = Workspace.objects.create(name="upkeep")
+    now = timezone.now()
+    answered = Query.objects.create(
+        workspace=workspace,
+        sql="SELECT 1",
+        limit=1,
+        asked_by="test",
+        state="succeeded",
+        rows="[[1]]",
+        finished_at=now - timedelta(minutes=61),
+    )
+    replay = Replay.objects.create(
+        workspace=workspace, requested_by="test", state="failed", finished_at=now - timedelta(days=31)
+    )
+
+    def gone() -> bool:
+        answered.refresh_from_db()
+        return answered.rows == "[]" and not Replay.objects.filter(pk=replay.pk).exists()
+
+    async def go() -> None:
+        watched = Watched(valkey, path)
+        task = asyncio.create_task(watched.worker.run())
+        await until(gone)
+        watched.worker.stop()
+        await task
+
+    asyncio.run(go())
 
 
 def test_on_a_full_store_limits_remove_messages_and_notes_become_events(tmp_path: Path) -> None:
