@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.lists.sorts import both_ways
 from dashboard.live import rates
-from dashboard.quantities import is_on, number_of
+from dashboard.quantities import LARGEST, is_on, number_of
 from dashboard.stream_rows import StreamRow
 from streams import expressions, selectors
 from streams.access import Caller
@@ -42,6 +42,9 @@ COLUMNS = (
     ("created", _("Created")),
 )
 SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups", "status"})
+OF_GROUPS = ("groups", "pending", "dead")
+"""What the groups of a stream come to: no socket tells it."""
+
 UNSORTED = {"oldest"}
 """What is known of the streams of a page only: of all, it would be a closer look at each."""
 
@@ -140,6 +143,11 @@ class Page(Numbered):
     def shown(self) -> int:
         return len(self.rows)
 
+    @property
+    def keys(self) -> str:
+        """The streams of its rows, for ``rows_of``."""
+        return ".".join(str(row.stream.pk) for row in self.rows)
+
 
 def page_of(caller: Caller, query: ListQuery) -> Page:
     """A page of the streams that match; only the page's own streams are asked closely how they stand."""
@@ -158,6 +166,12 @@ def page_of(caller: Caller, query: ListQuery) -> Page:
     ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
     page = _page_in([each.pk for each, _ in ordered], found, query)
     return replace(page, counted=[figures for _, figures in by_name])
+
+
+def rows_of(caller: Caller, query: ListQuery, keys: str) -> list[StreamRow]:
+    """How those streams of a page stand that still match; ``keys`` is what the page says of itself."""
+    wanted = [number_of(key, default=0, low=0, high=LARGEST) for key in keys.split(".")[: max(PAGE_SIZES)]]
+    return _rows(list(query.streams(caller).filter(pk__in=wanted)))
 
 
 def _page_in(

@@ -9,10 +9,12 @@ from dashboard import exports, formats
 from dashboard.forms import StreamForm
 from dashboard.lists.stream_list import (
     COLUMNS,
+    OF_GROUPS,
     PAGE_SIZES,
     columns_of,
     page_of,
     query_of,
+    rows_of,
     sorts_of,
     totals_of,
 )
@@ -28,10 +30,16 @@ COLUMNS_COOKIE = "okmq_columns"
 
 @console_page
 def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """The list; the query string holds search, labels, sort and page, and htmx gets the table alone."""
+    """The list; the query string holds search, labels, sort and page, and htmx gets the table alone; with ``rows``,
+    what the groups of these come to.
+    """
     query = query_of(request.GET)
-    page = page_of(caller, query)
     shown = columns_of(request.COOKIES.get(COLUMNS_COOKIE, ""))
+    cells = [column for column in OF_GROUPS if column in shown]
+    if is_part(request) and "rows" in request.GET:
+        part = {"rows": rows_of(caller, query, request.GET["rows"]), "cells": cells}
+        return render(request, "dashboard/parts/stream_groups_now.html", part)
+    page = page_of(caller, query)
     context = {
         "section": "streams",
         "caller": caller,
@@ -42,6 +50,7 @@ def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
         "sizes": PAGE_SIZES,
         "columns": [(column, label, column in shown) for column, label in COLUMNS],
         "shown": shown,
+        "cells": cells,
         "may_manage": caller.may("manage"),
         "all_streams": (
             selectors.streams_of(caller).count() if query.is_narrowed or query.internal else page.total
