@@ -122,8 +122,8 @@ def window_of(stream: Stream, form: BrowseForm, *, search_s: float = SLICE_S) ->
 def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> Window:
     """One slice of a search; the counts of the slices before it came with the address."""
     asked = form.cleaned_data
-    # An id that is no longer remembered is more likely of late than of old.
-    newest_first = asked["start"] in ("newest", "id")
+    # An id that is no longer remembered is more likely of late than of old; of one that is, its offset is the start.
+    newest_first = asked["start"] == "newest" or bool(span.message_id)
     start, stop = span.start, span.stop
     if newest_first and asked["before"] is not None:
         stop = asked["before"]

@@ -50,6 +50,7 @@ def offsets(answer: object) -> list[int]:
         ({"key": "payments.>"}, []),
         ({"start": "id", "at": "order-118"}, [118, 119, 120]),
         ({"start": "id", "at": "order-119", "match": "refused"}, [120]),
+        ({"start": "id", "at": "order-90", "match": "refused"}, [90, 100, 110, 120]),
         ({"start": "time", "at": "1 h ago", "until": "30 min ago"}, []),
     ],
 )
@@ -110,6 +111,22 @@ def test_an_id_that_is_no_longer_remembered_is_searched_for(viewer: Client, orde
     answer = viewer.get("/streams/orders/", {"start": "id", "at": "order-7"})
     assert offsets(answer) == [7]
     assert "no longer remembered" in answer.content.decode()
+
+
+def test_a_search_from_an_id_goes_on_upwards_from_it(
+    viewer: Client, orders: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "PAGE_SIZE", 3)
+    query, found = {"start": "id", "at": "order-60", "match": "refused"}, []
+    while True:
+        answer = viewer.get("/streams/orders/", query)
+        search = answer.context["window"].search
+        found.append(offsets(answer))
+        if search.done:
+            break
+        query |= {name: str(value) for name, value in search.resume.items()}
+    assert [each for each in found if each] == [[60, 70, 80], [90, 100, 110], [120]]
+    assert (search.scanned, search.matched) == (61, 7)
 
 
 @pytest.mark.parametrize(
