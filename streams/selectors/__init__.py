@@ -92,6 +92,7 @@ from streams.selectors.history import (
 )
 from streams.selectors.lag_trails import LagPoint, lag_trail
 from streams.selectors.letters import (
+    dead_letter_reasons,
     dead_letters,
     dead_letters_chosen,
     dead_letters_matching,
@@ -243,6 +244,7 @@ __all__ = [
     "callers_narrowed",
     "damaged_in",
     "damaged_parts",
+    "dead_letter_reasons",
     "dead_letters",
     "dead_letters_chosen",
     "dead_letters_matching",
