@@ -5,8 +5,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from dashboard import exports, formats
 from dashboard.forms import StreamForm
+from dashboard.lists.stream_csv import lines_of
 from dashboard.lists.stream_list import (
     COLUMNS,
     OF_GROUPS,
@@ -76,44 +76,11 @@ def columns(request: HttpRequest, caller: Caller) -> HttpResponse:
     return answer
 
 
-EXPORTED = (
-    "name",
-    "messages",
-    "bytes",
-    "lag",
-    "last_write",
-    "ttl",
-    "max_messages",
-    "max_bytes",
-    "labels",
-    "created",
-)
-
-
 @console_page
 def export(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """The whole list that matches as CSV, by name: one plain read of each stream."""
-    found = query_of(request.GET).streams(caller)
-    told = selectors.stream_figures(found)
-    figures = {name.pk: figures for name, figures in told}
-    away = selectors.ids_away([name.stream_id for name, _ in told])
-    unknown = {name.pk for name, _ in told if name.stream_id in away}
-    fields = ("pk", "name", "ttl", "max_messages", "max_bytes", "labels", "created_at")
-    lines = [exports.csv_line(EXPORTED)]
-    for pk, name, ttl, max_messages, max_bytes, labels, created in found.values_list(*fields):
-        held = figures.get(pk)
-        if held is None:  # made since the figures were read
-            continue
-        values = (
-            name,
-            *(("", "", "") if pk in unknown else (held.messages, held.bytes, held.lag)),
-            formats.iso_local(held.last_ms) if held.last_ms and pk not in unknown else "",
-            *("" if limit is None else limit for limit in (ttl, max_messages, max_bytes)),
-            " ".join(f"{label}:{value}" for label, value in sorted(labels.items())),
-            formats.iso_local(int(created.timestamp() * 1000)),
-        )
-        lines.append(exports.csv_line([str(value) for value in values]))
-    answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+    """The whole list that matches as CSV, in its order."""
+    lines = "".join(lines_of(caller, query_of(request.GET)))
+    answer = HttpResponse(lines, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="streams.csv"'
     return answer
 
