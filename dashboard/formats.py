@@ -146,6 +146,15 @@ def minute(ms: int) -> str:
     return _local(ms).isoformat(" ")[:16]
 
 
+def span(first_ms: int, last_ms: int) -> str:
+    """``2026-11-21 07:05 to 08:10 UTC`` in the active zone, with the day of the end where it is another."""
+    first, last = minute(first_ms), minute(last_ms)
+    if first == last:
+        return f"{first} {offset(last_ms)}"
+    end = last.removeprefix(f"{first[:10]} ")
+    return gettext("%(first)s to %(last)s") % {"first": first, "last": f"{end} {offset(last_ms)}"}
+
+
 def offset(ms: int) -> str:
     """How far the active zone is from UTC at a moment: ``UTC`` or ``+01:00``."""
     at = _local(ms)

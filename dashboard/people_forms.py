@@ -1,6 +1,6 @@
 """What is filled in about people and workspaces."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
@@ -9,8 +9,10 @@ from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
 from dashboard.forms import BootstrapMixin, PatternsField
+from dashboard.meanwhile import OpenForm
 from streams import naming
 from streams.models import Plan, Role, Workspace
+from streams.services.workspaces import SETTINGS, settings_of
 
 ROLES = (
     (Role.OBSERVER, _("observer: sees metrics, no messages")),
@@ -59,7 +61,7 @@ class NarrowingForm(BootstrapMixin, forms.Form):
         super().__init__(*args, auto_id="narrowed_%s", **kwargs)
 
 
-class WorkspaceForm(BootstrapMixin, forms.Form):
+class WorkspaceFields(BootstrapMixin, forms.Form):
     """What may be set of a workspace."""
 
     plan = forms.ChoiceField(
@@ -86,7 +88,22 @@ class WorkspaceForm(BootstrapMixin, forms.Form):
     )
 
 
-class NewWorkspaceForm(WorkspaceForm):
+class WorkspaceForm(WorkspaceFields, OpenForm):
+    """The settings of a workspace that is there."""
+
+    nothing: ClassVar = {"rate_limit": _("no limit"), "rate_burst": _("as per second")}
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, initial=settings_of(workspace), **kwargs)
+        self.workspace = workspace
+
+    def changes(self) -> dict[str, Any]:
+        """What differs from the workspace as it is."""
+        held = settings_of(self.workspace)
+        return {name: self.cleaned_data[name] for name in SETTINGS if self.cleaned_data[name] != held[name]}
+
+
+class NewWorkspaceForm(WorkspaceFields):
     """A workspace to make."""
 
     name = forms.CharField(

@@ -132,6 +132,8 @@ class BrowseForm(BootstrapMixin, forms.Form):
     scanned = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
     matched = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
     took = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    looked = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
+    edge = forms.IntegerField(required=False, min_value=0, max_value=quantities.LARGEST)
 
     def __init__(self, given: QueryDict) -> None:
         super().__init__(_with_start(given))

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 
+from dashboard import formats
 from dashboard.browse.browse_form import BrowseForm
 from dashboard.browse.message_rows import MessageRow
 from streams import selectors
@@ -22,6 +23,8 @@ class Search:
         scanned, total: messages looked at, of those in the range that was asked for.
         matched: how many of them were shown.
         took_ms: how long the server looked.
+        looked_bytes: the size of the bodies that were looked at.
+        span_ms: when the oldest and the newest of these came (unix ms); None of none.
         resume: the query parameters that go on with it; empty when it is done.
         message_id: the id that is looked for, where it is no longer remembered.
     """
@@ -31,6 +34,8 @@ class Search:
     matched: int
     took_ms: int
     resume: dict[str, int]
+    looked_bytes: int
+    span_ms: tuple[int, int] | None
     message_id: str = ""
 
     @property
@@ -41,6 +46,11 @@ class Search:
     def took(self) -> str:
         """``0.4 s``."""
         return f"{self.took_ms / 1000:.1f} s"
+
+    @property
+    def span(self) -> str:
+        """``2026-11-27 09:00 to 09:40 UTC``."""
+        return formats.span(*self.span_ms) if self.span_ms else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +129,17 @@ def window_of(stream: Stream, form: BrowseForm, *, search_s: float = SLICE_S) ->
     return Window(rows, first, last, stop=span.stop)
 
 
+def _joined(span_ms: tuple[int, int] | None, edge_ms: int | None) -> tuple[int, int] | None:
+    """What a slice looked at, in time, with where the slices before it began."""
+    times = sorted([*(span_ms or ()), *([] if edge_ms is None else [edge_ms])])
+    return (times[0], times[-1]) if times else None
+
+
 def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> Window:
     """One slice of a search; the counts of the slices before it came with the address."""
     asked = form.cleaned_data
-    # An id that is no longer remembered is more likely of late than of old.
-    newest_first = asked["start"] in ("newest", "id")
+    # An id that is no longer remembered is more likely of late than of old; of one that is, its offset is the start.
+    newest_first = asked["start"] == "newest" or bool(span.message_id)
     start, stop = span.start, span.stop
     if newest_first and asked["before"] is not None:
         stop = asked["before"]
@@ -148,8 +164,21 @@ def _searched(stream: Stream, form: BrowseForm, span: Span, seconds: float) -> W
         resume = {"before": found.rest[1]} if newest_first else {"after": found.rest[0] - 1}
     matched = (asked["matched"] or 0) + len(found.messages)
     took_ms += asked["took"] or 0
+    looked_bytes = (asked["looked"] or 0) + found.size_bytes
+    span_ms = _joined(found.span_ms, asked["edge"])
     if resume:
-        resume |= {"scanned": scanned, "matched": matched, "took": took_ms}
-    search = Search(scanned, scanned + left, matched, took_ms, resume, message_id=span.message_id)
+        resume |= {"scanned": scanned, "matched": matched, "took": took_ms, "looked": looked_bytes}
+    if resume and span_ms:
+        resume |= {"edge": span_ms[1 if newest_first else 0]}
+    search = Search(
+        scanned,
+        scanned + left,
+        matched,
+        took_ms,
+        resume,
+        looked_bytes,
+        span_ms,
+        message_id=span.message_id,
+    )
     rows = [MessageRow(message, form.columns, form.reading) for message in found.messages]
     return Window(rows, search=search, stop=span.stop)

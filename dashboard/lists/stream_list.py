@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from dashboard.lists.sorts import both_ways
 from dashboard.live import rates
-from dashboard.quantities import is_on, number_of
+from dashboard.quantities import LARGEST, is_on, number_of
 from dashboard.stream_rows import StreamRow
 from streams import expressions, selectors
 from streams.access import Caller
@@ -42,6 +42,9 @@ COLUMNS = (
     ("created", _("Created")),
 )
 SHOWN_AT_FIRST = frozenset({"messages", "bytes", "rate", "last", "keeps", "groups", "status"})
+OF_GROUPS = ("groups", "pending", "dead")
+"""What the groups of a stream come to: no socket tells it."""
+
 UNSORTED = {"oldest"}
 """What is known of the streams of a page only: of all, it would be a closer look at each."""
 
@@ -51,6 +54,7 @@ BY_ROW = {"name": "name", "created": "created_at", "groups": "group_count"}
 
 BY_SUMS = {"pending": attrgetter("pending"), "dead": attrgetter("dead_letters")}
 """Orders of what a stream's groups come to; as by status, streams without a group come last."""
+BY_GROUPS = {"status", *BY_SUMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,11 @@ class Page(Numbered):
     def shown(self) -> int:
         return len(self.rows)
 
+    @property
+    def keys(self) -> str:
+        """The streams of its rows, for ``rows_of``."""
+        return ".".join(str(row.stream.pk) for row in self.rows)
+
 
 def page_of(caller: Caller, query: ListQuery) -> Page:
     """A page of the streams that match; only the page's own streams are asked closely how they stand."""
@@ -150,14 +159,33 @@ def page_of(caller: Caller, query: ListQuery) -> Page:
         number = _within(query, total)
         begin = (number - 1) * query.size
         return Page(_rows(list(rows[begin : begin + query.size])), total, number, query.size)
-    if query.column in {"status", *BY_SUMS}:
+    if query.column in BY_GROUPS:
         groups = selectors.groups_of_streams(found)
         return _page_in(_group_order(found, groups, query), found, query, groups=groups)
     by_name = selectors.stream_figures(found)
-    value = _value_of(found, query.column)
-    ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
-    page = _page_in([each.pk for each, _ in ordered], found, query)
+    page = _page_in(_figure_order(found, by_name, query), found, query)
     return replace(page, counted=[figures for _, figures in by_name])
+
+
+def order_of(
+    found: QuerySet[Stream],
+    query: ListQuery,
+    *,
+    by_name: Sequence[tuple[StreamName, Figures]],
+    groups: Mapping[int, Sequence[JudgedGroup]],
+) -> list[int]:
+    """The keys of all streams that match, as the list has them; ``groups`` are those of ``groups_of_streams``."""
+    if query.column in BY_ROW:
+        return list(_ordered(found, query).values_list("pk", flat=True))
+    if query.column in BY_GROUPS:
+        return _group_order(found, groups, query)
+    return _figure_order(found, by_name, query)
+
+
+def rows_of(caller: Caller, query: ListQuery, keys: str) -> list[StreamRow]:
+    """How those streams of a page stand that still match; ``keys`` is what the page says of itself."""
+    wanted = [number_of(key, default=0, low=0, high=LARGEST) for key in keys.split(".")[: max(PAGE_SIZES)]]
+    return _rows(list(query.streams(caller).filter(pk__in=wanted)))
 
 
 def _page_in(
@@ -216,6 +244,20 @@ def _group_order(
     return [*with_groups, *(pk for pk in by_name if pk not in groups)]
 
 
+def _figure_order(
+    found: QuerySet[Stream], by_name: Sequence[tuple[StreamName, Figures]], query: ListQuery
+) -> list[int]:
+    """The keys of streams by what is counted of them; equal ones by name."""
+    value = _value_of(found, query.column)
+    ordered = sorted(by_name, key=lambda each: value(*each), reverse=query.falls)
+    return [name.pk for name, _ in ordered]
+
+
+def used_of(figures: Figures, *, max_messages: int | None, max_bytes: int | None) -> float:
+    """How much of the tighter limit is used, 0 to 1; nothing of none."""
+    return max(figures.messages / (max_messages or inf), figures.bytes / (max_bytes or inf))
+
+
 def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Figures], Any]:
     match column:
         case "messages":
@@ -237,7 +279,7 @@ def _value_of(found: QuerySet[Stream], column: str) -> Callable[[StreamName, Fig
 
             def used(name: StreamName, figures: Figures) -> float:
                 max_messages, max_bytes = limits.get(name.pk, (None, None))
-                return max(figures.messages / (max_messages or inf), figures.bytes / (max_bytes or inf))
+                return used_of(figures, max_messages=max_messages, max_bytes=max_bytes)
 
             return used
 

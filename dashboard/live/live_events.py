@@ -92,8 +92,8 @@ class OverviewSampled:
     alerts_mark: str
     events_mark: int
     groups_mark: int
-    unavailable: int = 0
-    left_out: str = ""
+    unavailable: int
+    left_out: str
     said: Said = field(default_factory=dict)
     narrowed_to: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 import json
 import re
 from functools import cache
-from html import escape
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,15 @@ UNWRAPPED = frozenset({"form"})
 """What is in them stays. Of those that only ask for another page it does where they hold what they are about."""
 SAVED, NOT_SAVED = "data-saved", "data-not-saved"
 """Attributes of such a form, and of what has no sense in a file."""
+SEED = "data-seed"
+"""An attribute of what a chart is drawn from, where a script cannot hold it."""
 RENAMED = {"textarea": "pre"}
 MOVES = ("hx-", "on", "data-live", "data-okmq", "data-copy")
 """How attributes begin that only do something."""
 USED = re.compile(r"#([a-z0-9-]+)$")
-SEEDS = re.compile(r'<script id="([\w-]+)" type="application/json">(.*?)</script>', re.DOTALL)
+SEEDS = re.compile(
+    rf'<(script|div) id="([\w-]+)" (?:type="application/json"|{SEED} hidden)>(.*?)</\1>', re.DOTALL
+)
 SYMBOLS = re.compile(r'<symbol id="([a-z0-9-]+)".*?</symbol>', re.DOTALL)
 
 
@@ -65,7 +69,8 @@ def frozen(page: str, *, address: str) -> "Frozen":
         page: the whole page as it was rendered.
         address: its own, with scheme and host, which links are told from.
     """
-    reader = Frozen(address=address, seeds={name: json.loads(seed) for name, seed in SEEDS.findall(page)})
+    seeds = {name: json.loads(unescape(seed)) for _tag, name, seed in SEEDS.findall(page)}
+    reader = Frozen(address=address, seeds=seeds)
     reader.feed(page)
     reader.close()
     return reader
@@ -132,7 +137,7 @@ class Frozen(HTMLParser):
 
     def _open(self, tag: str, attrs: dict[str, str | None]) -> None:
         only_asks = tag == "form" and attrs.get("method") != "post" and SAVED not in attrs
-        if tag in GONE or only_asks or NOT_SAVED in attrs:
+        if tag in GONE or only_asks or NOT_SAVED in attrs or SEED in attrs:
             if tag not in VOID:
                 self._gone, self._gone_depth = tag, 1
         elif tag not in UNWRAPPED:

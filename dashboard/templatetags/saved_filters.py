@@ -14,7 +14,7 @@ from streams.services.saved_filters import filters_in
 
 register = template.Library()
 
-PLACES = ("page", "open", "before", "after", "scanned", "matched", "took")
+PLACES = ("page", "open", "before", "after", "scanned", "matched", "took", "looked", "edge")
 """Where a page of a list is, which is nowhere in a list that is filtered otherwise."""
 
 

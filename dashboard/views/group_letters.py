@@ -83,6 +83,7 @@ def letters(request: HttpRequest, caller: Caller, name: str, group: str) -> Http
         "letters_after": page[SHOWN - 1].offset if len(page) > SHOWN else None,
         "after": after,
         "reason": reason,
+        "reasons": selectors.dead_letter_reasons(found),
         "newest_first": newest_first,
         "may_manage": caller.may("manage"),
         "may_publish": caller.may("publish"),

@@ -32,6 +32,8 @@ def now(request: HttpRequest, caller: Caller) -> HttpResponse:
             alerts_mark=firing.mark,
             events_mark=selectors.newest_event(caller),
             groups_mark=selectors.statuses_changed_ms(),
+            unavailable=totals.unavailable,
+            left_out=totals.left_out,
         )
         events.append((live_events.OVERVIEW, live_events.wire(overview)))
     # After the sums, which would pass for a beat: whether the worker is silent.

@@ -63,12 +63,14 @@ def password(request: HttpRequest) -> HttpResponse:
         except Refusal as refusal:
             status, wait = refusal.status, refusal.message
         else:
-            if form.is_valid():
+            if form.has_error("old_password"):
+                login_failed(name, address=address, last_of=last_of)
+            else:  # whatever is wrong with the new one, nobody has guessed
                 login_succeeded(name, address=address)
+            if form.is_valid():
                 _changed(request, request.user, password=form.cleaned_data["new_password1"])
                 messages.success(request, _("Your password was changed; other browsers are logged out."))
                 return redirect("dashboard:overview" if must_change else "dashboard:profile")
-            login_failed(name, address=address, last_of=last_of)
             status = 422
     context = {"form": form, "must_change": must_change, "wait": wait}
     return render(request, "dashboard/password.html", context, status=status)

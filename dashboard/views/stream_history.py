@@ -173,6 +173,7 @@ def history(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         "week": week_shown(stream, asked, counted_to=known_to),
         "profile": selectors.profile_latest(stream, until=asked.until),
         "past_groups": past_groups,
+        "groups_there": set(stream.groups.values_list("name", flat=True)),
         "group_lags": group_lags_of(
             past_groups,
             asked,

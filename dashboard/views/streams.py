@@ -5,14 +5,16 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
-from dashboard import exports, formats
 from dashboard.forms import StreamForm
+from dashboard.lists.stream_csv import lines_of
 from dashboard.lists.stream_list import (
     COLUMNS,
+    OF_GROUPS,
     PAGE_SIZES,
     columns_of,
     page_of,
     query_of,
+    rows_of,
     sorts_of,
     totals_of,
 )
@@ -28,10 +30,16 @@ COLUMNS_COOKIE = "okmq_columns"
 
 @console_page
 def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """The list; the query string holds search, labels, sort and page, and htmx gets the table alone."""
+    """The list; the query string holds search, labels, sort and page, and htmx gets the table alone; with ``rows``,
+    what the groups of these come to.
+    """
     query = query_of(request.GET)
-    page = page_of(caller, query)
     shown = columns_of(request.COOKIES.get(COLUMNS_COOKIE, ""))
+    cells = [column for column in OF_GROUPS if column in shown]
+    if is_part(request) and "rows" in request.GET:
+        part = {"rows": rows_of(caller, query, request.GET["rows"]), "cells": cells}
+        return render(request, "dashboard/parts/stream_groups_now.html", part)
+    page = page_of(caller, query)
     context = {
         "section": "streams",
         "caller": caller,
@@ -42,6 +50,7 @@ def streams(request: HttpRequest, caller: Caller) -> HttpResponse:
         "sizes": PAGE_SIZES,
         "columns": [(column, label, column in shown) for column, label in COLUMNS],
         "shown": shown,
+        "cells": cells,
         "may_manage": caller.may("manage"),
         "all_streams": (
             selectors.streams_of(caller).count() if query.is_narrowed or query.internal else page.total
@@ -67,44 +76,11 @@ def columns(request: HttpRequest, caller: Caller) -> HttpResponse:
     return answer
 
 
-EXPORTED = (
-    "name",
-    "messages",
-    "bytes",
-    "lag",
-    "last_write",
-    "ttl",
-    "max_messages",
-    "max_bytes",
-    "labels",
-    "created",
-)
-
-
 @console_page
 def export(request: HttpRequest, caller: Caller) -> HttpResponse:
-    """The whole list that matches as CSV, by name: one plain read of each stream."""
-    found = query_of(request.GET).streams(caller)
-    told = selectors.stream_figures(found)
-    figures = {name.pk: figures for name, figures in told}
-    away = selectors.ids_away([name.stream_id for name, _ in told])
-    unknown = {name.pk for name, _ in told if name.stream_id in away}
-    fields = ("pk", "name", "ttl", "max_messages", "max_bytes", "labels", "created_at")
-    lines = [exports.csv_line(EXPORTED)]
-    for pk, name, ttl, max_messages, max_bytes, labels, created in found.values_list(*fields):
-        held = figures.get(pk)
-        if held is None:  # made since the figures were read
-            continue
-        values = (
-            name,
-            *(("", "", "") if pk in unknown else (held.messages, held.bytes, held.lag)),
-            formats.iso_local(held.last_ms) if held.last_ms and pk not in unknown else "",
-            *("" if limit is None else limit for limit in (ttl, max_messages, max_bytes)),
-            " ".join(f"{label}:{value}" for label, value in sorted(labels.items())),
-            formats.iso_local(int(created.timestamp() * 1000)),
-        )
-        lines.append(exports.csv_line([str(value) for value in values]))
-    answer = HttpResponse("".join(lines), content_type="text/csv; charset=utf-8")
+    """The whole list that matches as CSV, in its order."""
+    lines = "".join(lines_of(caller, query_of(request.GET)))
+    answer = HttpResponse(lines, content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="streams.csv"'
     return answer
 

@@ -17,13 +17,7 @@ from streams import selectors
 from streams.access import Caller, workspace_for
 from streams.errors import Refusal
 from streams.models import CAPS, DEFAULT_WORKSPACE, Workspace
-from streams.services.workspaces import (
-    SETTINGS,
-    settings_of,
-    workspace_change,
-    workspace_create,
-    workspace_delete,
-)
+from streams.services.workspaces import workspace_change, workspace_create, workspace_delete
 
 
 @console_form
@@ -67,23 +61,24 @@ def _own(caller: Caller) -> selectors.WorkspaceView:
 
 @console_form
 def workspace(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
-    """One workspace and its form. A change of plan that takes messages is shown first, and saved when it was seen."""
+    """One workspace and its form. A change of plan that takes messages is shown first, and saved when it was seen; over
+    what somebody else has saved since the page was opened, nothing is.
+    """
     caller.demand("admin")
     caller.demand_every_stream()
     found = workspace_for(caller, name)
-    form = WorkspaceForm(request.POST or None, initial=settings_of(found))
+    form = WorkspaceForm(request.POST if request.method == "POST" else None, workspace=found)
     effect: dict[str, Any] = {}
     if request.method == "POST":
         caller.demand_rule()
         if form.is_valid():
-            changes = {field: form.cleaned_data[field] for field in SETTINGS}
             then, which = shown_then(request), request.POST.get("seen_which", "")
-            preview = plan_preview(found, plan=changes["plan"], then=then)
+            preview = plan_preview(found, plan=form.cleaned_data["plan"], then=then)
             is_as_shown = preview.is_as(then, which, request.POST.get("seen_unread", ""))
-            is_saved = request.POST.get("do") == "save" and is_as_shown
+            is_saved = _saves(request) and is_as_shown and not form.moved
             confirm = ConfirmForm(request.POST if is_saved else None, phrase=preview.phrase)
             if is_saved and confirm.is_valid():
-                workspace_change(found, changes=changes, actor=caller.actor)
+                workspace_change(found, changes=form.changes(), actor=caller.actor)
                 messages.success(request, _("Workspace %(name)s was changed.") % {"name": name})
                 return redirect("dashboard:workspace", name=name)
             effect = {"preview": preview, "confirm": confirm, "moved": bool(which) and not is_as_shown}
@@ -100,9 +95,12 @@ def delete(request: HttpRequest, caller: Caller, name: str) -> HttpResponse:
         workspace_delete(found, actor=caller.actor)
         messages.success(request, _("Workspace %(name)s was deleted.") % {"name": name})
         return redirect("dashboard:workspaces")
-    return _page(
-        request, caller, found, form=WorkspaceForm(initial=settings_of(found)), effect={}, delete_form=form
-    )
+    return _page(request, caller, found, form=WorkspaceForm(workspace=found), effect={}, delete_form=form)
+
+
+def _saves(request: HttpRequest) -> bool:
+    """Whether the settings are to be saved, and not only looked at."""
+    return request.POST.get("do") == "save"
 
 
 def _page(
@@ -117,12 +115,14 @@ def _page(
     """The page; ``effect`` is empty, or holds the ``preview`` of a plan, ``confirm`` and whether it ``moved``."""
     forms = [form, delete_form, effect.get("confirm")]
     wrong = any(each is not None and each.errors for each in forms)
+    status = 409 if form.moved and _saves(request) else 422 if wrong else 200
     context = {
         "section": "workspaces",
         "caller": caller,
         "workspace": workspace,
         "view": selectors.workspace_view(workspace),
         "form": form,
+        "saves": _saves(request),
         **effect,
         "delete_form": delete_form or WorkspaceDeleteForm(workspace=workspace),
         "asks_delete": delete_form is not None or "delete" in request.GET,
@@ -130,4 +130,4 @@ def _page(
         "caps": [(plan, CAPS[plan]) for plan in CAPS],
         "base_url": base_url(request),
     }
-    return render(request, "dashboard/workspace.html", context, status=422 if wrong else 200)
+    return render(request, "dashboard/workspace.html", context, status=status)

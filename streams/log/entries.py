@@ -88,6 +88,11 @@ def position(entry: Entry) -> tuple[int, int]:
     return int(offset), int(timestamp_ms)
 
 
+def body_bytes(entry: Entry) -> int:
+    """The size of an entry's body as it was sent."""
+    return len(entry[1][3])
+
+
 def expires_ms(entry: Entry) -> int | None:
     """When this entry's own time to live ends (ms of the steady clock), or None."""
     fields = entry[1]

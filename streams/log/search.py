@@ -24,12 +24,16 @@ class Slice:
     Attributes:
         found: the wanted entries in the order of the search.
         scanned: visible entries that were looked at.
+        size_bytes: of their bodies.
+        span_ms: when the oldest and the newest of them came (unix ms); None of none.
         rest: the range of offsets (first, end excluded) that was not looked at; None when nothing is left.
     """
 
     found: list[Entry]
     scanned: int
     rest: tuple[int, int] | None
+    size_bytes: int
+    span_ms: tuple[int, int] | None
 
 
 def search(
@@ -52,7 +56,8 @@ def search(
     low = max(start, at.floor)
     high = at.last + 1 if stop is None else min(at.last + 1, stop)
     found: list[Entry] = []
-    scanned = passed = 0
+    scanned = passed = size = 0
+    begun = ended = None
     room = ANSWER_LIMIT_BYTES
     deadline = time.monotonic() + seconds
     goes_on = False
@@ -73,6 +78,8 @@ def search(
             if not is_visible(entry, at) or away(entry):
                 continue
             scanned += 1
+            size += entries.body_bytes(entry)
+            begun, ended = begun or entry, entry
             if wanted is None or wanted(entry):
                 found.append(entry)
                 room -= entries.answer_bytes(entry)
@@ -86,7 +93,9 @@ def search(
                 high = yield Script("gone_before", [keys.gone(stream_id)], [low, high])
             elif away(page[-1]):
                 low = yield Script("gone_after", [keys.gone(stream_id)], [low])
-    return Slice(found, scanned, (low, high) if low < high else None)
+    times = sorted(entries.position(each)[1] for each in (begun, ended) if each)
+    span_ms = (times[0], times[1]) if times else None
+    return Slice(found, scanned, (low, high) if low < high else None, size, span_ms)
 
 
 def offsets_at(stream_id: str, times_ms: Sequence[int]) -> Op[list[int]]:

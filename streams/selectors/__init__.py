@@ -93,6 +93,7 @@ from streams.selectors.history import (
 from streams.selectors.history_spans import Span, history_span
 from streams.selectors.lag_trails import LagPoint, lag_trail
 from streams.selectors.letters import (
+    dead_letter_reasons,
     dead_letters,
     dead_letters_chosen,
     dead_letters_matching,
@@ -245,6 +246,7 @@ __all__ = [
     "callers_narrowed",
     "damaged_in",
     "damaged_parts",
+    "dead_letter_reasons",
     "dead_letters",
     "dead_letters_chosen",
     "dead_letters_matching",

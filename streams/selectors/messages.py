@@ -69,11 +69,14 @@ class Found:
         messages: in the order of the search.
         scanned: how many were looked at for it.
         rest: the offsets (first, end excluded) that were not looked at yet; None when nothing is left.
+        size_bytes, span_ms: of what was looked at, the size of the bodies, and when the oldest and newest came.
     """
 
     messages: list[Message]
     scanned: int
     rest: tuple[int, int] | None
+    size_bytes: int
+    span_ms: tuple[int, int] | None
 
 
 def messages_found(
@@ -106,7 +109,7 @@ def messages_found(
         )
 
     found = store.log().run(op())
-    return Found(_shown(found.found), found.scanned, found.rest)
+    return Found(_shown(found.found), found.scanned, found.rest, found.size_bytes, found.span_ms)
 
 
 def _shown(found: Sequence[Entry]) -> list[Message]:

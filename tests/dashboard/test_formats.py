@@ -22,6 +22,13 @@ def test_a_number_is_said_as_the_browser_says_it(name: str, value: Any, expected
     assert FORMATS[name](value) == expected
 
 
+def test_a_time_span_names_a_day_once() -> None:
+    at, minute, day = 1_795_770_000_000, 60_000, 86_400_000
+    assert formats.span(at, at + 999) == "2026-11-27 09:00 UTC"
+    assert formats.span(at, at + 40 * minute) == "2026-11-27 09:00 to 09:40 UTC"
+    assert formats.span(at, at + day) == "2026-11-27 09:00 to 2026-11-28 09:00 UTC"
+
+
 def test_a_part_is_told_to_be_none_or_all_only_where_it_is() -> None:
     told = {
         0.0: "0 %",

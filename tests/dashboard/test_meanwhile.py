@@ -8,9 +8,10 @@ import pytest
 from django.test import Client
 
 from streams.access import SYSTEM
-from streams.models import Group, Stream
+from streams.models import Group, Stream, Workspace
 from streams.services.groups import group_change, group_create
 from streams.services.streams import stream_change
+from streams.services.workspaces import settings_of, workspace_change
 from tests.dashboard.conftest import MakeStream
 from tests.dashboard.forms import sent_back
 from tests.dashboard.test_stream_settings import filled
@@ -18,6 +19,7 @@ from tests.dashboard.test_stream_settings import filled
 GROUP = "/streams/orders/groups/billing/settings/"
 RETENTION = "/streams/orders/retention/"
 SETTINGS = "/streams/orders/settings/"
+WORKSPACE = "/settings/workspaces/elsewhere/"
 OF_GROUP = {"ack": "explicit", "ack_wait": "30", "max_deliver": "5", "max_ack_pending": "1000"}
 LIMITS = {"discard": "old", "retention": "limits"}
 
@@ -135,6 +137,58 @@ def test_saving_a_streams_settings_leaves_what_was_saved_meanwhile_and_tells_of_
     assert owner.post(SETTINGS, {**again, **sent_back(answer)}).status_code == 302
     stream.refresh_from_db()
     assert (stream.labels, stream.keys, stream.description) == ({"env": "production"}, ["a.>"], "late")
+
+
+def of_workspace(**more: Any) -> dict[str, Any]:
+    return {"plan": "unlimited", "rate_limit": "", "rate_burst": "", "do": "save", **more}
+
+
+def test_saving_a_workspace_leaves_what_was_saved_meanwhile_and_tells_of_it(
+    owner: Client, elsewhere: Workspace
+) -> None:
+    opened = sent_back(owner.get(WORKSPACE))
+    workspace_change(elsewhere, changes={"plan": "pro", "rate_limit": 50}, actor=SYSTEM)
+    answer = owner.post(WORKSPACE, {**of_workspace(rate_burst="70"), **opened})
+    told = text_of(answer)
+    assert answer.status_code == 409
+    assert "Nothing was saved" in told
+    assert "Plan: Unlimited → Pro" in told
+    assert "Requests per second: no limit → 50" in told
+    elsewhere.refresh_from_db()
+    assert settings_of(elsewhere) == {"plan": "pro", "rate_limit": 50, "rate_burst": None}
+    form = answer.context["form"]
+    shown = {name: form[name].value() for name in form.fields}
+    assert shown == {"plan": "pro", "rate_limit": "50", "rate_burst": "70"}
+    again = {**of_workspace(**shown), **sent_back(answer)}
+    assert owner.post(WORKSPACE, again).status_code == 302
+    elsewhere.refresh_from_db()
+    assert settings_of(elsewhere) == {"plan": "pro", "rate_limit": 50, "rate_burst": 70}
+
+
+def test_a_preview_of_a_plan_tells_what_was_saved_meanwhile_and_keeps_ones_own(
+    owner: Client, elsewhere: Workspace
+) -> None:
+    opened = sent_back(owner.get(WORKSPACE))
+    workspace_change(elsewhere, changes={"rate_limit": 50}, actor=SYSTEM)
+    answer = owner.post(WORKSPACE, {**of_workspace(plan="free", do="look"), **opened})
+    told = text_of(answer)
+    assert (answer.status_code, "Nothing was saved" in told) == (200, False)
+    assert "Requests per second: no limit → 50" in told
+    assert "Plan free changes no stream" in told
+    assert owner.post(WORKSPACE, {**of_workspace(plan="free", rate_limit="50"), **sent_back(answer)})
+    elsewhere.refresh_from_db()
+    assert settings_of(elsewhere) == {"plan": "free", "rate_limit": 50, "rate_burst": None}
+
+
+def test_a_plan_that_was_looked_at_is_not_saved_over_what_was_saved_meanwhile(
+    owner: Client, elsewhere: Workspace
+) -> None:
+    shown = owner.post(WORKSPACE, {**of_workspace(plan="free", do="look"), **sent_back(owner.get(WORKSPACE))})
+    workspace_change(elsewhere, changes={"rate_limit": 50}, actor=SYSTEM)
+    answer = owner.post(WORKSPACE, {**of_workspace(plan="free"), **sent_back(shown)})
+    assert (answer.status_code, "no limit → 50" in text_of(answer)) == (409, True)
+    elsewhere.refresh_from_db()
+    assert settings_of(elsewhere) == {"plan": "unlimited", "rate_limit": 50, "rate_burst": None}
 
 
 @pytest.mark.parametrize("opened", ["", "x", "[1]", '{"ack_wait": 7}', '{"stranger": "7"}'])

@@ -36,6 +36,11 @@ def test_streams_and_groups_are_found_by_a_part_of_their_name(owner: Client, mak
     assert found(owner, "eu orders") == []
 
 
+def test_every_page_leads_to_the_documentation_of_the_api(observer: Client) -> None:
+    for path in ("/", "/streams/", "/profile/"):
+        assert f'href="{reverse("api:docs")}">API documentation</a>' in observer.get(path).content.decode()
+
+
 def test_pages_and_actions_are_found_by_their_words(viewer: Client, owner: Client) -> None:
     assert found(owner, "new st") == [("action", "New stream")]
     assert ("page", "Events") in found(owner, "")

@@ -414,6 +414,26 @@ def test_a_weak_password_is_refused(two_browsers: tuple[Client, Client]) -> None
         assert two_browsers[0].post("/profile/password/", chosen).status_code == 422
 
 
+def test_a_new_password_that_will_not_do_is_no_failed_login(two_browsers: tuple[Client, Client]) -> None:
+    browser, long = two_browsers[0], "a-long-new-word"
+    for first, second in [("short", "short"), (long, "another-long-one")] * FREE_FAILURES["account"]:
+        chosen = {"old_password": RIGHT, "new_password1": first, "new_password2": second}
+        assert browser.post("/profile/password/", chosen).status_code == 422
+    assert not Event.objects.filter(kind="session.refused").exists()
+    chosen = {"old_password": RIGHT, "new_password1": long, "new_password2": long}
+    assert browser.post("/profile/password/", chosen).status_code == 302
+
+
+@pytest.mark.parametrize("guess", [{"old_password": WRONG}, {}])
+def test_whoever_guesses_the_present_password_has_to_wait(
+    two_browsers: tuple[Client, Client], guess: dict[str, str]
+) -> None:
+    weak = {"new_password1": "short", "new_password2": "short"}
+    statuses = [two_browsers[0].post("/profile/password/", {**guess, **weak}).status_code for _ in range(6)]
+    assert statuses == [422] * 5 + [429]
+    assert Event.objects.filter(kind="session.refused").exists()
+
+
 def test_one_logs_out_everywhere_else(two_browsers: tuple[Client, Client]) -> None:
     first, second = two_browsers
     first.post("/profile/logins/end/")

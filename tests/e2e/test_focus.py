@@ -1,7 +1,7 @@
 """Pages that ask again by themselves leave the focus where it is."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.e2e.conftest import publish
 from tests.product import Product
@@ -66,6 +66,7 @@ def page(shared_page: Page) -> Page:
     [
         ("/", 3),
         ("/settings/system/", 1),
+        (f"/streams/?name={STREAM}", 1),
         (f"/groups/?group={GROUP}&sort=-status", 8),
         (f"{AT}/groups/", 8),
         (f"{AT}/groups/{GROUP}/", 4),
@@ -80,3 +81,20 @@ def test_what_has_the_focus_keeps_it_when_its_part_is_asked_for_again(
     replaced = page.evaluate("replaced()")
     assert len(replaced) >= least
     assert [lost for each in replaced if (lost := page.evaluate("kept", each))] == []
+
+
+def test_a_list_of_streams_says_how_many_groups_there_are_now_under_what_is_ticked_and_open(
+    page: Page, made: None, running: Product
+) -> None:
+    page.goto(f"/streams/?name={STREAM}")
+    page.evaluate(SCRIPT)
+    groups = page.locator("#stream-table tbody td[data-label=Groups]")
+    before = int(groups.inner_text())
+    page.get_by_label(f"Select {STREAM}", exact=True).check()
+    page.get_by_role("button", name=f"More actions for {STREAM}").click()
+    with running.client() as api:
+        api.post(f"{AT}/groups/", json={"name": "later"}).raise_for_status()
+    page.evaluate("askAgain()")
+    expect(groups).to_have_text(str(before + 1))
+    expect(page.get_by_label(f"Select {STREAM}", exact=True)).to_be_checked()
+    expect(page.get_by_role("link", name="Publish", exact=True)).to_be_visible()

@@ -50,6 +50,7 @@ def offsets(answer: object) -> list[int]:
         ({"key": "payments.>"}, []),
         ({"start": "id", "at": "order-118"}, [118, 119, 120]),
         ({"start": "id", "at": "order-119", "match": "refused"}, [120]),
+        ({"start": "id", "at": "order-90", "match": "refused"}, [90, 100, 110, 120]),
         ({"start": "time", "at": "1 h ago", "until": "30 min ago"}, []),
     ],
 )
@@ -112,6 +113,22 @@ def test_an_id_that_is_no_longer_remembered_is_searched_for(viewer: Client, orde
     assert "no longer remembered" in answer.content.decode()
 
 
+def test_a_search_from_an_id_goes_on_upwards_from_it(
+    viewer: Client, orders: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "PAGE_SIZE", 3)
+    query, found = {"start": "id", "at": "order-60", "match": "refused"}, []
+    while True:
+        answer = viewer.get("/streams/orders/", query)
+        search = answer.context["window"].search
+        found.append(offsets(answer))
+        if search.done:
+            break
+        query |= {name: str(value) for name, value in search.resume.items()}
+    assert [each for each in found if each] == [[60, 70, 80], [90, 100, 110], [120]]
+    assert (search.scanned, search.matched) == (61, 7)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -141,6 +158,11 @@ def test_a_search_is_bounded_says_what_it_scanned_and_goes_on(
     first = viewer.get("/streams/orders/", {"match": "refused"})
     assert offsets(first) == [120, 110, 100, 90, 80]
     assert "scanned 41 of 120, 5 match" in first.content.decode()
+    looked = first.context["window"].search
+    assert (looked.looked_bytes, looked.span_ms) == of_offsets(orders, 80, 120)
+    assert (
+        f" · {formats.span(*looked.span_ms)} · {formats.size(looked.looked_bytes)}" in first.content.decode()
+    )
     query = {"match": "refused", **first.context["window"].search.resume}
     second = viewer.get("/streams/orders/", query)
     assert offsets(second) == [70, 60, 50, 40, 30]
@@ -151,8 +173,34 @@ def test_a_search_is_bounded_says_what_it_scanned_and_goes_on(
     )
     text = third.content.decode()
     assert "scanned 120 of 120, 12 match" in text
+    whole = third.context["window"].search
+    assert (whole.looked_bytes, whole.span_ms) == of_offsets(orders, 1, 120)
     assert "complete" in text
     assert "<html" not in text
+
+
+def of_offsets(stream: Stream, first: int, last: int) -> tuple[int, tuple[int, int]]:
+    """The size of the bodies of these messages, and when the first and the last of them came."""
+    held = [selectors.message_at(stream, offset) for offset in range(first, last + 1)]
+    return sum(len(each.body) for each in held), (held[0].timestamp_ms, held[-1].timestamp_ms)
+
+
+def test_a_search_from_the_oldest_on_says_the_same_of_what_it_looked_at(
+    viewer: Client, orders: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "PAGE_SIZE", 5)
+    query = {"match": "refused", "start": "oldest"}
+    for last in (50, 100, 120):
+        looked = viewer.get("/streams/orders/", query).context["window"].search
+        assert (looked.looked_bytes, looked.span_ms) == of_offsets(orders, 1, last)
+        query |= looked.resume
+
+
+def test_a_search_of_nothing_looked_at_nothing(viewer: Client, make_stream: MakeStream) -> None:
+    make_stream("orders", bodies=[b"1"])
+    page = viewer.get("/streams/orders/", {"match": "refused", "start": "offset", "at": "9"})
+    assert page.context["window"].search.span_ms is None
+    assert "scanned 0 of 0, 0 match, 0.0 s · complete" in page.content.decode()
 
 
 def test_one_slice_of_a_search_looks_at_a_bounded_number(orders: Stream) -> None:

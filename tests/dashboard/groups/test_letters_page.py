@@ -168,3 +168,50 @@ def test_an_alert_on_dead_letters_leads_to_them(viewer: Client, billing: Group) 
 def rule_of(group: Group) -> AlertRule:
     settings = {"stream": "orders", "group": "billing", "watch": "dead_letters", "limit": 1.0}
     return rule_create(group.stream.workspace, name="dead", settings=settings, actor=SYSTEM)
+
+
+def reasons(page: Any) -> list[tuple[str, str, bool]]:
+    """The reasons above the list: where each leads, what it says, whether the list is of it."""
+    shown = page.content.decode().partition('aria-label="Most frequent reasons">')[2].partition("</div>")[0]
+    links = re.findall(r'<a href="([^"]*)"( aria-current="true")?[^>]*>(.*?)</a>', shown)
+    return [(html.unescape(at), html.unescape(strip_tags(text)), bool(on)) for at, on, text in links]
+
+
+def test_the_most_frequent_reasons_stand_above_the_list_and_lead_to_their_letters(
+    viewer: Client, make_stream: MakeStream
+) -> None:
+    group = make_group(make_stream("orders", bodies=[b"1"] * 20))
+    for count, why in ((3, "No <b>price"), (2, "no <b>price for EU\u202e"), (1, ""), (1, "max_deliver")):
+        bury(group, count=count, why=why)
+    page = viewer.get(LETTERS, {"order": "newest", "open": "2"})
+    assert [(text, on) for _at, text, on in reasons(page)] == [
+        ("No <b>price 5", False),
+        ("no <b>price for EU\\u202e 2", False),
+        ("max deliveries reached 1", False),
+    ]
+    assert "no reason given 1" in strip_tags(page.content.decode())
+    (first, *_) = reasons(page)
+    narrowed = viewer.get(f"{LETTERS}{first[0]}")
+    assert offsets(narrowed) == [5, 4, 3, 2, 1]
+    assert [on for *_, on in reasons(narrowed)] == [True, False, False]
+    assert "of the newest" not in page.content.decode()
+
+
+def test_only_so_many_letters_are_looked_at_for_their_reasons(
+    viewer: Client, make_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = make_group(make_stream("orders", bodies=[b"1"] * 60))
+    for number in range(60):
+        bury(group, count=1, why=f"no customer {number:02}")
+    page = viewer.get(LETTERS).content.decode()
+    assert ("55 other reasons" in page, "of the newest" in page) == (True, False)
+    monkeypatch.setattr("streams.selectors.letters.REASONS_OF", 30)
+    page = viewer.get(LETTERS).content.decode()
+    assert ("25 other reasons" in page, "of the newest 30" in page) == (True, True)
+    monkeypatch.setattr("streams.selectors.letters.REASONS_BYTES", 10)
+    assert "of the newest 20" in viewer.get(LETTERS).content.decode()
+
+
+def test_a_group_without_dead_letters_has_no_reasons(viewer: Client, make_stream: MakeStream) -> None:
+    make_group(make_stream("orders", bodies=[b"1"]))
+    assert "Most frequent reasons" not in viewer.get(LETTERS).content.decode()

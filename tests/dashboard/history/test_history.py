@@ -22,6 +22,7 @@ from streams.models import Replay, Rollup, RollupPosition, Run, StandingRollup, 
 from streams.models.history import Step
 from streams.selectors import METRICS_STREAM
 from streams.services.events import event_record
+from streams.services.groups import group_create, group_delete
 from streams.services.history import Progressed, history_missed, rollups_add
 from streams.services.replays import replay_counted
 from streams.services.standing import standing_add
@@ -665,6 +666,20 @@ def test_the_groups_that_lagged_most_have_charts_and_a_table_that_says_the_same(
         *("3.00 s", "3.00 s", "–", "–", "–", "–", "–", "–"),
         *("4.00 s", "4 min", "3.00 s", "3 min", "2.00 s", "2 min", "1.00 s", "1 min"),
     ]
+
+
+def test_only_groups_that_are_there_are_linked(owner: Client, busy: Stream) -> None:
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    for name in ("stays", "went"):
+        stood(busy, name, hour, 3_000)
+        group_create(busy, name=name, settings={}, actor=SYSTEM)
+    at = "/streams/orders/groups"
+    page = owner.get("/streams/orders/history/").content.decode()
+    assert (page.count(f'href="{at}/stays/"'), page.count(f'href="{at}/went/"')) == (2, 2)
+    group_delete(busy.groups.get(name="went"), actor=SYSTEM)
+    page = owner.get("/streams/orders/history/").content.decode()
+    assert (page.count(f'href="{at}/stays/"'), page.count(f'href="{at}/went/"')) == (2, 0)
+    assert "<bdi>went</bdi>" in page
 
 
 def test_a_lag_of_less_than_a_second_is_told_in_milliseconds_beside_what_it_is(

@@ -5,6 +5,7 @@ import json
 import re
 import time
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from django.test import Client
@@ -47,7 +48,7 @@ def text(client: Client, path: str, **headers: Any) -> str:
 
 def seed_in(page: str) -> dict[str, Any]:
     """What the chart of an answer is drawn from."""
-    [seed] = re.findall(r'<div id="answer-chart" hidden>([^<]*)</div>', page)
+    [seed] = re.findall(r'<div id="answer-chart" data-seed hidden>([^<]*)</div>', page)
     told: dict[str, Any] = json.loads(html.unescape(seed))
     return told
 
@@ -225,6 +226,17 @@ def test_a_first_column_of_times_or_numbers_makes_a_chart(
     assert page.count('data-chart="answer-chart"') == 1
     chart = seed_in(page)
     assert (chart["times"], chart["names"], sorted(chart["s0"], key=str)) == (seed, ["messages"], [5.0, None])
+
+
+def test_a_saved_page_of_an_answer_has_its_charts(owner: Client) -> None:
+    columns = [("x", "bigint"), ("messages", "bigint"), ("<b>", "double")]
+    path = answered(asked(owner), columns, [[1, 5, 0.5], [2, 7, 1.5]])
+    page = text(owner, f"{path}?snapshot=1").partition("</head>")[2]
+    charts = re.findall(r'<div class="chart"[^>]*>(.*?)</div>', page, re.DOTALL)
+    assert len(charts) == 2
+    assert all(ElementTree.fromstring(chart).findall("path") for chart in charts)
+    assert 'id="answer-chart"' not in page
+    assert "&quot;times&quot;" not in page
 
 
 @pytest.mark.parametrize(

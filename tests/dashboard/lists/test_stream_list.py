@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 from django.utils.html import strip_tags
 
+from dashboard.lists.stream_list import SORTS
 from streams import selectors, store
 from streams.access import SYSTEM, Actor
 from streams.log.append import append
@@ -18,7 +19,7 @@ from streams.log.entries import NewMessage
 from streams.models import Group, Stream
 from streams.services.streams import internal_stream, stream_delete
 from streams.services.undo import removal_undo
-from tests.dashboard.conftest import MakeStream, sees_all
+from tests.dashboard.conftest import MakeStream, sampled_ago, sees_all
 from tests.dashboard.groups.test_groups import make_group
 from tests.dashboard.verdicts import judged
 
@@ -157,8 +158,36 @@ def test_the_whole_list_is_exported_as_csv(
     make_stream("d", labels={"note": "=1+1"})
     head, *rows = csv.reader(io.StringIO(viewer.get("/streams/_export/?name=&sort=-name").content.decode()))
     assert head[:3] == ["name", "messages", "bytes"]
-    assert [row[:3] for row in rows] == [["a", "1", "1"], ["b", "3", "6"], ["c", "2", "2"], ["d", "0", "0"]]
-    assert rows[0][head.index("labels")] == "env:test team:x"
+    assert [row[:3] for row in rows] == [["d", "0", "0"], ["c", "2", "2"], ["b", "3", "6"], ["a", "1", "1"]]
+    assert rows[3][head.index("labels")] == "env:test team:x"
+
+
+@pytest.mark.parametrize("column", SORTS)
+def test_the_file_has_the_order_of_the_list(viewer: Client, three: list[Stream], column: str) -> None:
+    judged(three[1], "g2", "stalled", pending=5, dead=2)
+    for sort in (column, f"-{column}"):
+        rows = csv.reader(io.StringIO(viewer.get(f"/streams/_export/?sort={sort}").content.decode()))
+        assert [name for name, *_ in rows][1:] == names(viewer, f"sort={sort}"), sort
+
+
+def test_the_file_tells_rates_groups_and_how_much_of_a_limit_is_used(
+    viewer: Client, three: list[Stream]
+) -> None:
+    judged(three[1], "g2", "stalled", pending=5, dead=2)
+    told = {
+        row["name"]: [row[column] for column in ("used", "rate_in", "bytes_in", "rate_out")]
+        + [row[column] for column in ("groups", "worst_group", "worst_status", "in_flight", "dead_letters")]
+        for row in csv.DictReader(io.StringIO(viewer.get("/streams/_export/").content.decode()))
+    }
+    at_rest = ["0.000"] * 3
+    assert told == {
+        "a": ["0.100", *at_rest, "0", "", "", "0", "0"],
+        "b": ["", *at_rest, "2", "g2", "stalled", "5", "2"],
+        "c": ["0.500", *at_rest, "1", "g1", "unknown", "", ""],
+    }
+    sampled_ago(ms=60_000)
+    rows = csv.DictReader(io.StringIO(viewer.get("/streams/_export/").content.decode()))
+    assert [row["rate_in"] for row in rows] == ["", "", ""]
 
 
 def test_a_bulk_purge_says_first_what_would_go(owner: Client, three: list[Stream]) -> None:

@@ -142,6 +142,9 @@ async def test_what_an_open_page_is_told_is_what_a_fresh_one_shows(
             assert (totals["messages"], totals["streams"], totals["left_out"]) == (2, 2, "without 1 stream")
             polled = await sync_to_async(owner.get)("/live/now/?topic=stream:memo&topic=group:memo/g")
             assert {row["event"].get("lag") for row in polled.json()["events"]} == {None}
+            assert await polled_sums(owner, headers={"Accept-Language": "en"}) == standing(sums)
+            in_german = await polled_sums(owner, headers={"Accept-Language": "de"})
+            assert in_german == standing(sums) | {"left_out": "ohne 1 Stream"}
         watch = Stopwatch()
         stream, _, _ = await seen(
             page,
@@ -173,6 +176,20 @@ async def seen(page: Page, is_so: Callable[[Event, Event, Event], bool]) -> tupl
         newest[heard["topic"], heard["event"]["kind"]] = heard["event"]
         if newest.keys() >= set(wanted) and is_so(*(newest[each] for each in wanted)):
             return newest[wanted[0]], newest[wanted[1]], newest[wanted[2]]
+
+
+def standing(sums: Event) -> Event:
+    """What the sums say that does not move by itself: all but the beat, its moment and the rates."""
+    moving = {"beat", "at_ms", "rate_in", "bytes_in", "rate_out"}
+    assert sums.keys() >= moving
+    return {name: None if name in moving else value for name, value in sums.items()}
+
+
+async def polled_sums(client: Client, **asked: Any) -> Event:
+    """The sums as a page without a socket asks for them."""
+    polled = await sync_to_async(client.get)("/live/now/?topic=overview", **asked)
+    (sums,) = (row["event"] for row in polled.json()["events"] if row["event"]["kind"] == "overview_sampled")
+    return standing(sums)
 
 
 async def going_on(feed: Feed) -> None:
