@@ -15,6 +15,7 @@ from bench import (
     expiry,
     group_load,
     live_pages,
+    log_of_batches,
     long_past,
     memory,
     pages,
@@ -110,6 +111,7 @@ def _scenes(ours: Product, asked: argparse.Namespace) -> list[Scene]:
         Scene("browsers", partial(browsers.browsers, ours)),
         Scene("live pages", partial(live_pages.live_pages, ours, minutes=asked.live)),
         Scene("past", partial(past.past, ours, messages=asked.remembered)),
+        Scene("log of batches", log_of_batches.log_of_batches),
         Scene("long history", partial(long_past.long_past, messages=asked.history)),
         Scene("console", partial(pages.pages, ours, messages=asked.browsed)),
     ]

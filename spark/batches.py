@@ -1,6 +1,6 @@
-"""What an entry of the history's log says: a batch, its files, and what an erasure took."""
+"""What an entry of the history's log says: a batch, its files, and what an erasure took; and what they come to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -67,8 +67,34 @@ class Batch:
         return sum(file.bytes for file in self.files)
 
 
-def current_files(batches: Iterable[Batch]) -> list[HistoryFile]:
-    """The files that count, of all batches, in the order of the batches given."""
-    known = list(batches)
-    removed = {path for batch in known for path in batch.removed}
-    return [file for batch in known for file in batch.files if file.path not in removed]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What the history has at one moment: as large as what counts then, however long its log is.
+
+    Attributes:
+        newest: the last batch; None before the first.
+        files: the files that count, by their paths, oldest first.
+        ends: stream id → last offset of which nothing is left behind.
+        erased: what each erasure took so far, by its name.
+    """
+
+    newest: Batch | None = None
+    files: Mapping[str, HistoryFile] = field(default_factory=dict)
+    ends: Mapping[str, int] = field(default_factory=dict)
+    erased: Mapping[str, Erased] = field(default_factory=dict)
+
+    def followed_by(self, batches: Iterable[Batch]) -> "Snapshot":
+        """What it has with more batches, those that come next in the log."""
+        newest, files, ends, erased = self.newest, dict(self.files), dict(self.ends), dict(self.erased)
+        for batch in batches:
+            newest = batch
+            for path in batch.removed:
+                files.pop(path, None)
+            files |= {file.path: file for file in batch.files}
+            ends |= batch.end
+            for name, took in batch.erased.items():
+                before = erased.get(name, Erased())
+                erased[name] = Erased(
+                    messages=before.messages + took.messages, through=max(before.through, took.through)
+                )
+        return Snapshot(newest=newest, files=files, ends=ends, erased=erased)

@@ -19,13 +19,14 @@ at any moment leaves either nothing, or something that ``settle`` completes (doc
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.batches import Batch, Erased, HistoryFile, current_files
+from spark.batches import Batch, Erased, HistoryFile, Snapshot
 from spark.files import Files
 from spark.rereading import HistoryMovedOn
 from spark.schemas import HISTORY, PARTITION_COLUMNS
@@ -196,7 +197,7 @@ class History:
         if not text.isdecimal():
             raise HistoryUnreadable(f"{HEAD} is damaged")
         number = int(text)
-        found = self._there(number)
+        found = self._there(number) if number else None
         while (newer := self.batch(number + 1)) is not None:
             number, found = number + 1, newer
         return found
@@ -213,10 +214,10 @@ class History:
         except msgspec.DecodeError:
             raise HistoryUnreadable(f"{_entry(number)} is damaged") from None
 
-    def _there(self, number: int) -> Batch | None:
-        """The batch with a number up to the newest; None only before the first."""
+    def _there(self, number: int) -> Batch:
+        """The batch with a number from 1 to the newest."""
         found = self.batch(number)
-        if found is None and number > 0:
+        if found is None:
             raise HistoryUnreadable(f"{_entry(number)} is missing")
         return found
 
@@ -235,7 +236,7 @@ class History:
         found = self.last()
         while found is not None:
             yield found
-            found = self._there(found.number - 1)
+            found = self._there(found.number - 1) if found.number > 1 else None
 
     def archived(self) -> Iterator[Batch]:
         """The batches that brought messages from the streams, from the newest to the first."""
@@ -243,7 +244,26 @@ class History:
 
     def current_files(self) -> list[HistoryFile]:
         """The files that count."""
-        return current_files(self.newest_first())
+        return list(self.snapshot().files.values())
+
+    def snapshot(self, before: Snapshot | None = None) -> Snapshot:
+        """What it has now. Of the log only what came after what it had before is read.
+
+        Where that one's newest batch stands in it no more, it is another one (a new folder, an older copy put back)
+        and is read whole.
+
+        Raises:
+            HistoryUnreadable: a batch is missing, or is none.
+        """
+        before, last = before or Snapshot(), self.last()
+        newest = before.newest
+        if last is None:
+            return Snapshot()
+        if last == newest:
+            return before
+        if newest is None or self.batch(newest.number) != newest:
+            return Snapshot().followed_by(map(self._there, range(1, last.number + 1)))
+        return before.followed_by(map(self._there, range(newest.number + 1, last.number + 1)))
 
     def messages(self, *, stream_id: str | None = None) -> DataFrame:
         """Every message that counts, of one stream or of all, ``schemas.HISTORY``."""
@@ -311,6 +331,19 @@ class History:
                 )
             )
         return files
+
+
+@dataclass(slots=True)
+class KnownBatches:
+    """What a process knows of the log of batches; it only grows, so each entry is read once. Safe to share."""
+
+    snapshot: Snapshot = field(default_factory=Snapshot)
+
+    def refresh(self, history: History) -> Snapshot:
+        """What the history has now."""
+        found = history.snapshot(self.snapshot)
+        self.snapshot = found  # as a whole: another thread may put a later one in its place meanwhile
+        return found
 
 
 def _entry(number: int) -> str:

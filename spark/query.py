@@ -1,6 +1,6 @@
 """One query from its text to its answer: checked, run with limits on rows and bytes, cancelled when told to."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, sentences, tables
-from spark.batches import HistoryFile, current_files
+from spark.batches import HistoryFile
 from spark.growth import Keeps
-from spark.history import History, HistoryUnreadable
+from spark.history import History, HistoryUnreadable, KnownBatches
 from spark.jobs.settings import JobSettings
 from spark.rereading import HistoryUnread, begun_again
 from spark.session import lives
 from spark.steps import steps_wanted
-from spark.tables import KnownBatches, Seen
+from spark.tables import Seen
 
 ANSWER_BYTES = 16 * 1024 * 1024
 """An answer stops at so many bytes of rows, as a read of messages does."""
@@ -148,8 +148,8 @@ def ask(
         with course.in_spark():
             return _collected(plans.analyzed(own, checked), limit=limit)
 
-    def files() -> list[HistoryFile]:
-        return current_files(known.refresh(History(own, settings.history_url)))
+    def files() -> Collection[HistoryFile]:
+        return known.refresh(History(own, settings.history_url)).files.values()
 
     try:
         return begun_again(answer, files=files)

@@ -1,6 +1,6 @@
 """A range of the past in offset order, from the history and the live tail, in chunks of bounded size."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -11,13 +11,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from spark import plans, ranges, reading, tables
-from spark.batches import HistoryFile, current_files
-from spark.history import History
+from spark.batches import HistoryFile
+from spark.history import History, KnownBatches
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.rereading import begun_again
 from spark.session import activate
-from spark.tables import Bounds, KnownBatches
+from spark.tables import Bounds
 from streams import naming
 from streams.log import entries
 from streams.log.client import Log
@@ -131,8 +131,8 @@ class PastRange:
         """What a function of the frame of wanted messages gives; begun again where the history moves on."""
         return begun_again(lambda: over(self._frame(first, last)).toArrow(), files=self._files)
 
-    def _files(self) -> list[HistoryFile]:
-        return current_files(self.known.refresh(History(self.session, self.settings.history_url)))
+    def _files(self) -> Collection[HistoryFile]:
+        return self.known.refresh(History(self.session, self.settings.history_url)).files.values()
 
     def _frame(self, first: int | None, last: int | None) -> DataFrame:
         wanted = self.wanted

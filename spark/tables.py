@@ -7,15 +7,15 @@ samples, ``rollups`` and ``groups`` what the jobs counted.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.batches import Batch, HistoryFile, current_files
-from spark.history import History
+from spark.batches import HistoryFile
+from spark.history import History, KnownBatches
 from spark.jobs.settings import JobSettings
 from spark.positions import Position, positions
 from spark.tail import TailRange, live_tail
@@ -84,31 +84,6 @@ _OWN = (
     "each -> named_struct('at', sample.at, 'stream_id', each.key, 'is', each.value)))"
 )
 """Rows of a sample's streams, but of no others than these."""
-
-
-@dataclass(slots=True)
-class KnownBatches:
-    """The log of batches as far as it was read; it only grows, so each entry is read once a process.
-
-    Where what was read last stands in it no more, it is another one (a new folder, an older copy put back) and is read
-    whole.
-    """
-
-    batches: list[Batch] = field(default_factory=list)
-
-    def refresh(self, history: History) -> list[Batch]:
-        """All batches that count now, oldest first."""
-        held = self.batches  # one list all along: another thread may put a longer one in its place meanwhile
-        fresh = []
-        for batch in history.newest_first():
-            if held and batch == held[-1]:
-                break
-            fresh.append(batch)
-        else:
-            held = []
-        found = [*held, *reversed(fresh)]
-        self.batches = found
-        return list(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,15 +178,11 @@ def messages(
         # Before the log of batches: what is archived between the two is in the history, so nothing is missing.
         at = log.run(positions((each.stream_id for each in streams), strict=True))
     history = History(session, settings.history_url)
-    ends: dict[str, int] = {}
-    wanted = set(at)
-    batches = known.refresh(history)
-    for batch in batches:
-        ends |= {stream_id: last for stream_id, last in batch.end.items() if stream_id in wanted}
-    files = [file for file in current_files(batches) if file.stream_id in wanted and bounds.meet(file)]
+    held = known.refresh(history)
+    files = [file for file in held.files.values() if file.stream_id in at and bounds.meet(file)]
     columns = [name for name, _ in COLUMNS["messages"]]
     tail = [
-        _tail_range(each, at[each.stream_id], ends.get(each.stream_id, 0), bounds)
+        _tail_range(each, at[each.stream_id], held.ends.get(each.stream_id, 0), bounds)
         for each in streams
         if each.stream_id in at
     ]

@@ -171,11 +171,10 @@ class Rollups:
 
     def _files(self, session: "SparkSession") -> "list[HistoryFile]":
         """Those of the history that count."""
-        from spark.batches import current_files
         from spark.history import History
 
         history = History(session, self.spark.settings().history_url)
-        return current_files(self.spark.batches().refresh(history))
+        return list(self.spark.batches().refresh(history).files.values())
 
 
 def _to_store(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from spark.history import KnownBatches
     from spark.jobs.settings import JobSettings
-    from spark.tables import KnownBatches
 
 ENDING_S = 5.0
 """How long Spark may go on with work that was told to end; then it is ended with it."""
@@ -107,7 +107,7 @@ class SharedSpark:
 
     def batches(self) -> "KnownBatches":
         """The log of batches as far as anybody here has read it."""
-        from spark.tables import KnownBatches
+        from spark.history import KnownBatches
 
         with self._knowing:
             if self._known is None:

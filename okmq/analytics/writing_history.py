@@ -100,12 +100,11 @@ class HistoryLane(Lane):
 
     def _compact_soon_where_needed(self, session: Session) -> None:
         """Queue a compaction where a stream has many small files of one day."""
-        from spark.batches import current_files
         from spark.history import History
         from spark.jobs.rewrite import small_files
 
         history = History(session(), self.spark.settings().history_url)
-        if small_files(current_files(self.spark.batches().refresh(history))):
+        if small_files(self.spark.batches().refresh(history).files.values()):
             service.run_request(jobs=[Job.COMPACT], requested_by="schedule")
 
     def _compact(self, run: Run, session: Session) -> dict[str, int]:
@@ -121,6 +120,7 @@ class HistoryLane(Lane):
         done = compact(
             session(),
             self.spark.settings(),
+            known=self.spark.batches(),
             on_progress=note,
             gives_way=lambda: service.runs_wait(Job.ARCHIVE, Job.ROLLUP),
         )
@@ -150,6 +150,7 @@ class HistoryLane(Lane):
                     Unwanted(name=each.name, offset=each.offset, key=each.key or None, up_to=each.up_to)
                     for each in erasures
                 ],
+                known=self.spark.batches(),
                 on_progress=lambda fraction: erasures_service.erasures_progress(erasures, fraction),
             )
         except MasterAway as error:
@@ -196,4 +197,5 @@ class HistoryLane(Lane):
             workspace_ids=erasures_service.workspaces_meant(erasure),
             name=erasure.stream or None,
             spared=lambda: erasures_service.streams_not_meant(erasure),
+            known=self.spark.batches(),
         )

@@ -13,8 +13,8 @@ from itertools import groupby
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from spark.batches import Batch, Erased, HistoryFile, current_files
-from spark.history import History
+from spark.batches import Erased, HistoryFile
+from spark.history import History, KnownBatches
 from spark.jobs.settings import JobSettings, main_session
 
 SMALL_BYTES = 32 * 1024 * 1024
@@ -73,19 +73,22 @@ def compact(
     session: SparkSession,
     settings: JobSettings,
     *,
+    known: KnownBatches | None = None,
     on_progress: Callable[[Compacted], None] = lambda done: None,
     gives_way: Callable[[], bool] = lambda: False,
 ) -> Compacted:
     """Put small files of a stream and day together, wherever there are many.
 
     Args:
+        known: what was read of the log before; without it the log is read whole.
         gives_way: asked between two rewrites; it ends there where something else is to be done first.
     """
     history = History(session, settings.history_url)
     history.settle()
     done = Compacted()
+    held = (known or KnownBatches()).refresh(history)
     # What was too much for one file is not tried again: each round takes what the last one has left.
-    rounds = list(_rounds(small_files(history.current_files())))
+    rounds = list(_rounds(small_files(held.files.values())))
     left = sum(map(len, rounds))
     for files in rounds:
         if done.files and gives_way():
@@ -159,6 +162,7 @@ def erase(
     *,
     stream_ids: Collection[str],
     unwanted: Sequence[Unwanted],
+    known: KnownBatches | None = None,
     on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> dict[str, Erased]:
     """Take what erasures mean out of the history of some streams; what each took, by its name.
@@ -168,15 +172,16 @@ def erase(
     by then is in what is told of it.
 
     Args:
+        known: what was read of the log before; without it the log is read whole.
         on_progress: is told, after each part of the files, how much of them was looked through, by their bytes.
     """
     history = History(session, settings.history_url)
     history.settle()
     history.forget_unfinished()
-    batches = list(history.newest_first())
-    files = [file for file in current_files(batches) if file.stream_id in stream_ids]
+    held = (known or KnownBatches()).refresh(history)
+    files = [file for file in held.files.values() if file.stream_id in stream_ids]
     last = max((file.last for file in files), default=0)
-    erased = {each.name: _erased_before(batches, each.name, last=each.reached(last)) for each in unwanted}
+    erased = {each.name: _begun(held.erased.get(each.name), last=each.reached(last)) for each in unwanted}
     whose = sf.coalesce(*[sf.when(each.condition, sf.lit(each.name)) for each in unwanted])
     wanted = [file for file in files if any(each.may_be_in(file) for each in unwanted)]
     total, seen = sum(file.bytes for file in wanted), 0
@@ -198,13 +203,9 @@ def erase(
     return erased
 
 
-def _erased_before(batches: Iterable[Batch], name: str, *, last: int) -> Erased:
-    """What an erasure took before it was cut off, which now goes up to an offset."""
-    before = [batch.erased[name] for batch in batches if name in batch.erased]
-    return Erased(
-        messages=sum(each.messages for each in before),
-        through=max([last, *(each.through for each in before)]),
-    )
+def _begun(before: Erased | None, *, last: int) -> Erased:
+    """What an erasure took before it was cut off, if it was; now it goes up to an offset."""
+    return Erased(through=last) if before is None else replace(before, through=max(before.through, last))
 
 
 def streams_deleted(
@@ -214,6 +215,7 @@ def streams_deleted(
     workspace_ids: Collection[int],
     name: str | None,
     spared: Callable[[], Collection[str]],
+    known: KnownBatches | None = None,
 ) -> set[str]:
     """The ids of the streams of a name that the history has, without those that are spared.
 
@@ -221,9 +223,11 @@ def streams_deleted(
         name: None is any.
         spared: gives the ids of all that are there, and of others; asked once the files are known, so no new one is
             taken for an old.
+        known: what was read of the log before; without it the log is read whole.
     """
     history = History(session, settings.history_url)
-    files = {file.stream_id: file for file in history.current_files() if file.workspace_id in workspace_ids}
+    held = (known or KnownBatches()).refresh(history)
+    files = {file.stream_id: file for file in held.files.values() if file.workspace_id in workspace_ids}
     kept = spared()
     gone = [file for stream_id, file in files.items() if stream_id not in kept]  # one tells the name
     if name is None:

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from spark import query
-from spark.history import History
+from spark.history import History, KnownBatches
 from spark.jobs import archive as job
 from spark.jobs.settings import JobSettings
 from spark.positions import positions
 from spark.query import Answer
 from spark.source import register
-from spark.tables import COLUMNS, KnownBatches, Seen
+from spark.tables import COLUMNS, Seen
 from streams.log import config
 from tests.spark.published import Published
 

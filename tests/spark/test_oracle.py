@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 
 from okmq.demo import flights
 from spark import query, schemas
-from spark.history import History
+from spark.history import History, KnownBatches
 from spark.jobs.figures import look
 from spark.jobs.profiles import profiles
 from spark.jobs.rollup import RolledUp, rollup
 from spark.jobs.settings import JobSettings
-from spark.tables import KnownBatches, Seen
+from spark.tables import Seen
 from streams.log import config
 from streams.log.config import Registered
 from tests.spark.by_hand import looked_at_by_hand, profile_by_hand, start_of, windows_of

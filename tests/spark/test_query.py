@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +20,11 @@ from pyspark.sql import SparkSession
 
 from okmq.demo import flights
 from spark import query, sentences
-from spark.batches import HistoryFile
-from spark.history import History, HistoryUnreadable
+from spark.batches import HistoryFile, Snapshot
+from spark.history import History, HistoryUnreadable, KnownBatches
 from spark.jobs.settings import JobSettings
 from spark.query import QueryFailed
-from spark.tables import COLUMNS, KnownBatches
+from spark.tables import COLUMNS
 from streams.log import config, trim
 from streams.log.client import Log
 from streams.log.entries import NewMessage, timestamp
@@ -138,7 +138,7 @@ def test_what_the_history_and_retention_take_while_a_query_begins_is_neither_mis
 
         looks = 0
 
-        def refresh(self, history: History) -> list[Any]:
+        def refresh(self, history: History) -> Snapshot:
             found = super().refresh(history)
             self.looks += 1
             if self.looks == 1:
@@ -163,20 +163,20 @@ def test_a_query_under_which_a_file_goes_while_it_is_looked_up_or_read_is_begun_
 
         looks = 0
 
-        def refresh(self, history: History) -> list[Any]:
+        def refresh(self, history: History) -> Snapshot:
             found = super().refresh(history)
             self.looks += 1
-            return found if self.looks > 1 else [replace(each, files=gone(each.files)) for each in found]
+            return found if self.looks > 1 else replace(found, files=gone(found.files))
 
-    def gone(files: list[HistoryFile]) -> list[HistoryFile]:
-        folder, moved = Path(ask.settings.history_url), []
-        for file in files:
+    def gone(files: Mapping[str, HistoryFile]) -> dict[str, HistoryFile]:
+        folder, moved = Path(ask.settings.history_url), list[HistoryFile]()
+        for file in files.values():
             path = Path(file.path)
             stale = path.with_name(f"{'x' if is_listed else '_'}{path.name}")
             held = (folder / path).read_bytes()
             (folder / stale).write_bytes(held[:4] + bytes(len(held) // 2) + held[4 + len(held) // 2 :])
             moved.append(replace(file, path=str(stale)))
-        return moved
+        return {file.path: file for file in moved}
 
     ask.known = Rewritten()
     assert ask("SELECT count(DISTINCT id) FROM messages") == [[300]]

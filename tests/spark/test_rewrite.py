@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark import query, schemas
 from spark.batches import Erased, HistoryFile
-from spark.history import History
+from spark.history import History, KnownBatches
 from spark.jobs import rewrite
 from spark.jobs import rollup as rollup_job
 from spark.jobs.rollup import rollup
 from spark.jobs.settings import JobSettings
 from spark.query import ask
 from spark.rereading import ATTEMPTS, HistoryMovedOn, HistoryUnread, begun_again
-from spark.tables import KnownBatches, Seen
+from spark.tables import Seen
 from streams.log import config
 from tests.spark.crashes import HALF_REMOVED, NOT_REMOVED, WITHIN_A_BATCH, Crash, CrashPoint
 from tests.spark.jobs import job_process
@@ -169,6 +169,24 @@ def test_wherever_it_is_cut_off_every_message_counts_once(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("point", [*WITHIN_A_BATCH, NOT_REMOVED, HALF_REMOVED], ids=str)
+def test_what_was_known_before_one_was_cut_off_is_brought_up_to_date(
+    spark: SparkSession, settings: JobSettings, point: CrashPoint
+) -> None:
+    history, known = History(spark, settings.history_url), KnownBatches()
+    known.refresh(history)
+    with point.armed(), pytest.raises(Crash):
+        rewrite.compact(spark, settings, known=known)
+    add(history, BATCHES, *STREAMS)
+    rewrite.compact(spark, settings, known=known)
+    assert known.refresh(history) == history.snapshot()
+    assert len(known.snapshot.files) == 4
+    erase(spark, settings, STREAMS[0], name="1", known=known, offset=7)
+    left = [place for place in all_places(BATCHES + 1) if place != (STREAMS[0], 7)]
+    assert counting(spark, settings) == on_disk(spark, settings) == left
+
+
+@pytest.mark.spark
 def test_a_process_that_is_killed_leaves_everything(
     spark: SparkSession, settings: JobSettings, tmp_path: Path
 ) -> None:
@@ -184,9 +202,16 @@ def test_a_process_that_is_killed_leaves_everything(
     assert len(History(spark, settings.history_url).current_files()) == 4
 
 
-def erase(spark: SparkSession, settings: JobSettings, *streams: str, name: str, **what: Any) -> Erased:
+def erase(
+    spark: SparkSession,
+    settings: JobSettings,
+    *streams: str,
+    name: str,
+    known: KnownBatches | None = None,
+    **what: Any,
+) -> Erased:
     unwanted = rewrite.Unwanted(name=name, **what)
-    return rewrite.erase(spark, settings, stream_ids=set(streams), unwanted=[unwanted])[name]
+    return rewrite.erase(spark, settings, stream_ids=set(streams), unwanted=[unwanted], known=known)[name]
 
 
 @pytest.mark.spark

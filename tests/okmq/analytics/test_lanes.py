@@ -387,9 +387,8 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
     of_one.refresh_from_db()
     assert (of_one.state, of_one.messages, of_one.through) == ("succeeded", 1, 60)
     assert asked() == [n for n in range(3, 61) if n % 3 != 1]
-    assert sum(batch.is_rewrite for batch in known.batches) == 2, (
-        "of the compaction, and one for both erasures"
-    )
+    rewrites = sum(batch.is_rewrite for batch in History(spark, settings.history_url).newest_first())
+    assert rewrites == 2, "of the compaction, and one for both erasures"
     for messages in (0, 39):  # what is there is not meant, until it is deleted
         erasure = erasure_of(published, "")
         work(analytics)
@@ -406,6 +405,34 @@ def test_small_files_are_put_together_and_what_is_erased_is_seen_by_nobody_who_a
         assert (erasure.state, erasure.messages) == ("failed", None)
         assert why in erasure.error
         assert caplog.text.count(f"Erasure {erasure.pk} is done again") == MOST_TRIES - 1
+
+
+@pytest.mark.spark
+def test_what_rewrites_the_history_reads_of_its_log_only_what_is_new(
+    spark: SparkSession, analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rewrite, "LEAST_FILES", 2)
+    stream = published.stream("a")
+    for prefix in ("first", "second"):
+        published.numbered(stream, 10, prefix=prefix, key="k")
+        archive.archive(spark, analytics.spark.settings())
+    history = History(spark, analytics.spark.settings().history_url)
+    analytics.spark.batches().refresh(history)
+    read, real = list[str](), Files.read
+
+    def noting(files: Files, path: str) -> str | None:
+        read.append(path)
+        return real(files, path)
+
+    monkeypatch.setattr(Files, "read", noting)
+    service.run_request(jobs=["compact"], requested_by="somebody")
+    erasure_of(published, stream, key="k.1")
+    erasure_of(published, "")
+    work(analytics)
+    assert runs() == [("compact", "succeeded")]
+    assert set(Erasure.objects.values_list("state", flat=True)) == {"succeeded"}
+    assert "_log/000000000003.json" in read
+    assert "_log/000000000001.json" not in read
 
 
 @pytest.mark.spark
