@@ -64,7 +64,7 @@ class Rollups:
         return {**counts, "windows": windows}
 
     def _count(self, run: Run, session: Session) -> dict[str, int]:
-        archived, counted = store.log().run(archived_offsets()), counted_offsets()
+        archived, counted = _archived(), counted_offsets()
         if not behind(counted, archived):
             return {"messages": 0, "bytes": 0, "points": 0}
         from spark.jobs.rollup import rollup
@@ -205,7 +205,7 @@ def _to_store(
 
 def have_work() -> bool:
     """Whether a run would find something to do; cheap, without Spark."""
-    return behind(counted_offsets(), store.log().run(archived_offsets())) or bool(
+    return behind(counted_offsets(), _archived()) or bool(
         windows_service.windows_due(now=timezone.now(), limit=1) or samples_are_due()
     )
 
@@ -231,6 +231,13 @@ def _newest_sample(metrics: Stream) -> int:
 
 def _counted_samples(metrics: Stream) -> int:
     return counted_offsets().get(metrics.stream_id, 0)
+
+
+def _archived() -> dict[str, int]:
+    """Stream id → offset up to which the history has it, of the streams that the database has: no others count."""
+    archived = store.log().run(archived_offsets())
+    there = set(Stream.objects.values_list("stream_id", flat=True))
+    return {stream_id: offset for stream_id, offset in archived.items() if stream_id in there}
 
 
 def counted_offsets() -> dict[str, int]:

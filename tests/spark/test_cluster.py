@@ -45,6 +45,7 @@ def test_a_cluster_archives_everything_once_counts_it_answers_and_publishes_it_a
     process = AnalyticsProcess(data, published.url, OKMQ_SPARK_IDLE="600", **on_cluster)
     here = replace(published, workspace_id=process.workspace_id())
     first, second, target = here.stream("a"), here.stream("b"), here.stream("c", archive=False)
+    process.know(first, second)
     here.numbered(first, 3000, key="k")
     here.numbered(second, 200)
     settings = replace(

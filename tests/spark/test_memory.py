@@ -20,7 +20,7 @@ from spark.source import register
 from streams import store as log_store
 from streams.log import config
 from streams.log.client import Log
-from streams.models import RollupPosition, Run
+from streams.models import RollupPosition, Run, Stream, Workspace
 from tests.okmq.analytics.working import due
 from tests.servers import Store, store
 from tests.spark.published import Published, Row, rows
@@ -128,6 +128,8 @@ def test_a_loss_is_counted_off_once_and_leaves_nothing_to_do(
         return [run.job for run in Run.objects.exclude(pk__in=before).order_by("pk")]
 
     fleeting = both.memory_stream("fleeting")
+    workspace = Workspace.objects.create(name="losing")
+    Stream.objects.create(workspace=workspace, name="fleeting", stream_id=fleeting, storage="memory")
     both.numbered(fleeting, 30)
     assert work() == ["archive", "rollup"]
     assert RollupPosition.objects.get(stream_id=fleeting).offset == 30

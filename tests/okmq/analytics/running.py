@@ -95,11 +95,18 @@ class AnalyticsProcess:
     def store(self, creating: str) -> None:
         """Run lines that create rows of a workspace of their own."""
         script = (
-            "from streams.models import Erasure, Query, Replay, Workspace\n"
+            "from streams.models import Erasure, Query, Replay, Stream, Workspace\n"
             f"workspace, _ = Workspace.objects.get_or_create(name='asking')\n{creating}"
         )
         manage = [sys.executable, "manage.py", "shell", "--verbosity=0", "-c", script]
         subprocess.run(manage, cwd=PROJECT, env=self.environ, check=True)
+
+    def know(self, *stream_ids: str) -> None:
+        """Have the database know streams of the store: of others nothing is counted."""
+        self.store(
+            f"for each in {stream_ids!r}:\n"
+            "    Stream.objects.create(workspace=workspace, name=each, stream_id=each)\n"
+        )
 
     def workspace_id(self) -> int:
         """The workspace of these rows, created where it is not there yet."""

@@ -50,7 +50,7 @@ from streams.services import history as service
 from streams.services import queries
 from streams.services.removals import removals_record
 from streams.upkeep import retention
-from tests.okmq.analytics.working import due, inside, work
+from tests.okmq.analytics.working import due, inside, known, work
 from tests.spark.crashes import NOT_NOTED, Crash
 from tests.spark.published import Published
 from tests.waiting import until
@@ -79,7 +79,7 @@ def totals(step: str) -> tuple[int, int]:
 def test_the_schedule_archives_and_counts_what_is_new_and_only_that(
     analytics: Analytics, published: Published
 ) -> None:
-    stream = published.stream("a")
+    stream = known(published, "a")
     for prefix, count in (("first", 300), ("second", 100)):
         published.numbered(stream, count, prefix=prefix)
         due(analytics)
@@ -130,12 +130,23 @@ def test_a_history_that_may_be_another_than_the_log_was_told_of_is_looked_into(
     assert Job.ARCHIVE not in jobs_with_work(folder)
 
 
+def test_of_a_stream_that_the_database_does_not_have_nothing_is_to_be_counted(
+    analytics: Analytics, published: Published
+) -> None:
+    stream = published.stream("left")
+    published.numbered(stream, 5)
+    published.log.run(config.archived_set(stream, 5))
+    assert not rollups.have_work()
+    assert known(published, "left") == stream
+    assert rollups.have_work()
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_a_failed_run_says_why_and_the_next_one_does_its_work(
     analytics: Analytics, published: Published, tmp_path: Path
 ) -> None:
-    published.numbered(published.stream("a"), 10)
+    published.numbered(known(published, "a"), 10)
     good = analytics.spark.env
     (tmp_path / "file").write_text("in the way")
     analytics.spark.env = replace(good, history_url=str(tmp_path / "file" / "history"))

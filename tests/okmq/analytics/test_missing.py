@@ -14,7 +14,7 @@ from spark.jobs.figures import LENGTHS
 from streams.log import config
 from streams.models import Rollup, Run
 from streams.services import history as service
-from tests.okmq.analytics.working import work
+from tests.okmq.analytics.working import known, work
 from tests.spark.by_hand import start_of
 from tests.spark.past import ID, OFFSET, TIMESTAMP, Row, past, remember
 from tests.spark.published import Published
@@ -54,7 +54,7 @@ def counted(analytics: Analytics, published: Published, stream_id: str, *, up_to
 def test_minutes_come_to_what_their_hour_misses_and_days_to_what_the_stream_does(
     analytics: Analytics, here: Published, history: History
 ) -> None:
-    stream_id = here.stream("a")
+    stream_id = known(here, "a")
     rows = [
         (*row[:OFFSET], row[OFFSET] + 5 * row[TIMESTAMP].day, *row[OFFSET + 1 :])
         for row in past(stream_id, seed=5, days=3, messages=900, first=40)
@@ -80,13 +80,13 @@ def test_minutes_come_to_what_their_hour_misses_and_days_to_what_the_stream_does
 def test_messages_that_the_history_has_twice_are_told_and_end_no_run(
     analytics: Analytics, here: Published, history: History
 ) -> None:
-    stream_id = here.stream("a")
+    stream_id = known(here, "a")
     rows = [
         (*row[:ID], f"m{n}", *row[ID + 1 :])
         for n, row in enumerate(past(stream_id, seed=6, days=1, messages=60))
     ]
     remember(history, rows)
     remember(history, rows[20:31], start=rows[19][OFFSET])
-    known: dict[str, Any] = counted(analytics, here, stream_id, up_to=rows[-1][OFFSET]).counts
-    assert known["twice"] == 11
+    counts: dict[str, Any] = counted(analytics, here, stream_id, up_to=rows[-1][OFFSET]).counts
+    assert counts["twice"] == 11
     assert missing_stored(stream_id) == missing_by_hand(rows)

@@ -30,6 +30,7 @@ def process(published: Published, tmp_path: Path) -> Iterator[AnalyticsProcess]:
 
 def test_killed_restarted_idle_and_ended(process: AnalyticsProcess, published: Published) -> None:
     stream = published.stream("a")
+    process.know(stream)
     published.numbered(stream, 3000)
     process.start()
     until(process.others, within_s=120, what="Spark is started")
@@ -71,6 +72,8 @@ TASK = "Executor task l"
 def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
     process: AnalyticsProcess, published: Published
 ) -> None:
+    stream = published.stream("a")
+    process.know(stream)
     process.put(DEAF, DEAF, "SELECT 2")
     process.start()
     until(
@@ -79,7 +82,7 @@ def test_queries_that_hear_nothing_are_ended_with_spark_and_others_go_on(
         what="there is no room for a third",
     )
     until(lambda: process.busy(COLLECTING, cpu_s=10) >= 2, within_s=200, what="Spark is at work on both")
-    published.numbered(published.stream("a"), 3000)
+    published.numbered(stream, 3000)
     until(lambda: process.ask("select 1 from streams_run"), within_s=30, what="a run is begun meanwhile")
     process.cancel(DEAF)
     until(

@@ -25,7 +25,7 @@ from streams.access import Actor, Caller
 from streams.models import Query, QueryState, Rollup, Run, StandingRollup
 from streams.services import history as service_of_runs
 from streams.services import queries as service
-from tests.okmq.analytics.working import due, work
+from tests.okmq.analytics.working import due, known, work
 from tests.spark.published import Published
 from tests.waiting import until
 
@@ -88,7 +88,7 @@ def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
 ) -> None:
     elsewhere = replace(here, workspace="elsewhere", workspace_id=here.workspace_id + 1)
     elsewhere.numbered(elsewhere.stream("a"), 3)
-    stream = here.stream("a")
+    stream = known(here, "a")
     here.numbered(stream, 20)
     due(analytics)
     here.numbered(stream, 5, prefix="live")
@@ -142,7 +142,7 @@ def test_a_query_is_answered_from_history_and_live_tail_of_its_own_workspace(
 def test_an_endless_query_holds_up_no_run_and_is_cancelled_to_its_last_task(
     analytics: Analytics, here: Published
 ) -> None:
-    here.numbered(here.stream("a"), 10)
+    here.numbered(known(here, "a"), 10)
     service_of_runs.run_request(jobs=["archive"], requested_by="somebody")
     work(analytics)
     query = put(here, ENDLESS)

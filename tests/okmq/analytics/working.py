@@ -9,7 +9,7 @@ from typing import Any
 
 from okmq.analytics.process import Analytics
 from streams import store
-from streams.models import Workspace
+from streams.models import Stream, Workspace
 from tests.spark.published import Published
 
 
@@ -32,6 +32,13 @@ def inside(published: Published, settings: Any, folder: Path) -> Iterator[Analyt
 def in_workspace(published: Published) -> Published:
     """What is published, in a workspace that the database knows."""
     return replace(published, workspace_id=Workspace.objects.create(name=published.workspace).pk)
+
+
+def known(published: Published, name: str) -> str:
+    """A stream that the database has, too: of others nothing is counted; its internal id."""
+    workspace, _ = Workspace.objects.get_or_create(name=published.workspace)
+    made = Stream.objects.create(workspace=workspace, name=name, stream_id=published.stream(name))
+    return made.stream_id
 
 
 def work(analytics: Analytics) -> None:
