@@ -1,6 +1,12 @@
 """Small files and folders on whatever file system Spark writes to, through Hadoop's own client in the JVM."""
 
+import errno
+import os
 import re
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import is_instance_of
@@ -9,6 +15,9 @@ from pyspark.sql import SparkSession
 
 LOOKS = 3
 """How often a file is looked for that is there and cannot be opened: it may just be replaced."""
+
+FLUSHES = 8
+"""How many files are flushed at once: those that wait together cost a disk about as much as one."""
 
 _MEANS_MORE = re.compile(r"[][{}*?\\]")
 
@@ -62,20 +71,24 @@ class Files:
             stream.close()
 
     def write(self, path: str, text: str) -> None:
-        """Write a file whole: a reader sees the old one, or none, or all of the new one."""
+        """Write a file whole: a reader sees the old one, or none, or all of the new one, also after the power went."""
         fresh = f"{path}.fresh"
         self._put(self._system, fresh, text)
+        self._flush_files([fresh])
         self.rename(fresh, path)
+        self.flush_names([path])
 
     def replace(self, path: str, text: str) -> None:
         """Write a file that is read all the time: a reader sees the old one or the new one, where that can be had.
 
-        On a local file system it has no checksum: that is a file of its own, and two are not replaced at once.
+        On a local file system it has no checksum: that is a file of its own, and two are not replaced at once. When
+        the power went it may be the old one again.
         """
         fresh = f"{path}.fresh"
         if is_instance_of(self._gateway, self._system, "org.apache.hadoop.fs.ChecksumFileSystem"):
             plain = self._system.getRawFileSystem()
             self._put(plain, fresh, text)
+            self._flush_files([fresh])
             plain.delete(self._system.getChecksumFile(self._path(path)), False)
             if not plain.rename(self._path(fresh), self._path(path)):
                 raise OSError(f"{self.url(fresh)} could not be moved to {self.url(path)}")
@@ -121,9 +134,59 @@ class Files:
     def exists(self, path: str) -> bool:
         return bool(self._system.exists(self._path(path)))
 
-    def delete(self, path: str) -> None:
-        """Remove a file or a whole folder; a missing one is no error."""
-        self._system.delete(self._path(path), True)
+    def delete(self, path: str) -> bool:
+        """Remove a file or a whole folder; False where there is none."""
+        return bool(self._system.delete(self._path(path), True))
+
+    def flush(self, paths: Collection[str]) -> None:
+        """Have files outlive that the power goes, with what they hold and with their names.
+
+        Where they are not in a folder of this machine nothing is done: what their file system keeps of a file that was
+        closed, or moved, is all there is.
+
+        Raises:
+            OSError: the disk did not take them.
+        """
+        self._flush_files(paths)
+        self.flush_names(paths)
+
+    def flush_names(self, paths: Collection[str]) -> None:
+        """The same for the names alone: of files that were moved, or that are no more."""
+        if self._local is None or not paths:
+            return
+        folders = {folder for path in paths for folder in (self._local / path).parents}
+        ours = {folder for folder in folders if folder.is_relative_to(self._local)}
+        above = {self._local.parent} if os.access(self._local.parent, os.R_OK) else set()
+        _flush(ours | above)
+
+    def _flush_files(self, paths: Iterable[str]) -> None:
+        if self._local is None:
+            return
+        files = [self._local / path for path in paths]
+        checksums = [file.with_name(f".{file.name}.crc") for file in files]
+        _flush([*files, *(each for each in checksums if each.exists())])
+
+    @cached_property
+    def _local(self) -> Path | None:
+        """The folder on this machine, whose disk is told by Python, as Hadoop has no way to; None for any other."""
+        uri = self._system.makeQualified(self._path("")).toUri()
+        return Path(str(uri.getPath())) if uri.getScheme() == "file" else None
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self.url(path))
+
+
+def _flush(paths: Collection[Path]) -> None:
+    with ThreadPoolExecutor(FLUSHES) as several:
+        list(several.map(_flush_one, paths))
+
+
+def _flush_one(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    except OSError as error:
+        if not path.is_dir() or error.errno not in {errno.EBADF, errno.EINVAL}:
+            raise  # or it is a folder on a file system that flushes none
+    finally:
+        os.close(number)

@@ -303,6 +303,9 @@ NOT_PROMISED = """
 - The clock that is set under load is the store's alone. Where it is set back, messages in a stream with a `ttl` may
   stay by as much longer; those with one of their own do not. On a machine without a worker, who first connects between
   a jump and its being noted, a second or so, takes it for time that has passed.
+- The history is on the disk, its files before the entry that counts them and this before the store is told of it, where
+  `OKMQ_HISTORY_URL` is a folder of this machine. Elsewhere (S3, HDFS, a share that workers on other machines write
+  to) it is as safe as that file system makes a file that was closed. A cut of the power is not simulated for it.
 - What was not flushed is gone when the power goes; a disk that says it has flushed and has not, and a file system that
   forgets the name of a file, are not simulated.
 """
