@@ -166,7 +166,7 @@ def test_a_failed_run_says_why_and_the_next_one_does_its_work(
 def test_a_run_that_finds_a_file_gone_names_it_and_no_folder_of_the_machine(
     analytics: Analytics, published: Published, tmp_path: Path
 ) -> None:
-    published.numbered(published.stream("a"), 10)
+    published.numbered(known(published, "a"), 10)
     for job in ("archive", "rollup"):
         (run,) = service.run_request(jobs=[job], requested_by="somebody")
         work(analytics)
@@ -553,7 +553,7 @@ def test_a_run_says_live_how_many_of_sparks_stages_and_tasks_are_done(
     analytics: Analytics, published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(archive, "MAX_OFFSETS", 200)  # ten micro-batches, each with stages of its own
-    published.numbered(published.stream("a"), 2000)
+    published.numbered(known(published, "a"), 2000)
     (run,) = service.run_request(jobs=["archive"], requested_by="somebody")
     seen: list[tuple[int, int, int, int]] = []
     stop = threading.Event()
