@@ -5,6 +5,7 @@ of a step that the query leaves out its optimizer leaves no part in the plan.
 """
 
 from collections.abc import Mapping
+from functools import reduce
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -56,10 +57,7 @@ def _unknown(session: SparkSession, table: str, marks: Mapping[str, int]) -> Dat
         )
         for step, mark in marks.items()
     ]
-    whole, *others = parts
-    for each in others:
-        whole = whole.union(each)
-    return whole
+    return reduce(DataFrame.union, parts)
 
 
 def _made(kind: str) -> str:

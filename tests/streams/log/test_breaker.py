@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -19,18 +18,6 @@ from tests.waiting import Stopwatch, until
 
 SETTINGS = {"dedup_window": 86_400, "max_message_bytes": 1_048_576, "discard": "old"}
 DURABLE, FLEETING = keys.stream_id(), keys.stream_id(memory=True)
-
-
-@pytest.fixture
-def durable(tmp_path: Path) -> Iterator[servers.Store]:
-    with servers.store(tmp_path / "durable") as running:
-        yield running
-
-
-@pytest.fixture
-def volatile(tmp_path: Path) -> Iterator[servers.Store]:
-    with servers.store(tmp_path / "volatile", fsync=None) as running:
-        yield running
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,18 +38,6 @@ def make_stream(log: Log, unique: str) -> Iterator[MakeStream]:
     yield make
     for stream_id in made:
         log.run(config.stream_remove(stream_id, workspace_id=77, name=unique))
-
-
-@pytest.fixture
-def durable(tmp_path: Path) -> Iterator[servers.Store]:
-    with servers.store(tmp_path / "durable") as running:
-        yield running
-
-
-@pytest.fixture
-def volatile(tmp_path: Path) -> Iterator[servers.Store]:
-    with servers.store(tmp_path / "volatile", fsync=None) as running:
-        yield running
 
 
 @pytest.fixture
